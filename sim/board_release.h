@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NPU_SIM_BOARD_RELEASE_H
+#define NPU_SIM_BOARD_RELEASE_H
+
+#include <stdint.h>
+
+#include "sim/board_loop.h"
+
+/*
+ * board_release - the releaser: a thread that gives memory back, fills it, and closes fds.
+ *
+ * Punching a hole costs more than 0.1 s a GiB, populating 0.5 s, and closing an fd that came from
+ * somebody else may block, so none of it happens in the loop. Jobs are done in the order given:
+ * what is populated and then released ends up released. Jobs are given by the loop's thread.
+ */
+
+struct board_release;
+
+/* What was given to the releaser. A mark is embedded in its owner, who keeps it until it is reached. */
+struct board_job {
+	struct board_job *next;
+	unsigned int kind;
+	int fd;
+	uint64_t offset, bytes;
+	void (*reached)(struct board_job *mark);
+};
+
+/* Starts the thread. */
+int board_release_new(struct board_loop *loop, struct board_release **ret_release);
+/* Does what is queued, runs the marks that are left, ends the thread. NULL is allowed. */
+void board_release_free(struct board_release *release);
+
+/* Takes the fd over: closes it. */
+void board_release_close(struct board_release *release, int fd);
+/* Takes the memfd over: punches [0, bytes), closes it. */
+void board_release_file(struct board_release *release, int fd, uint64_t bytes);
+/* Punches a part. The fd is lent, and duplicated. */
+void board_release_range(struct board_release *release, int fd, uint64_t offset, uint64_t bytes);
+/* Backs [0, bytes) with memory. The fd is lent, and duplicated. */
+void board_release_populate(struct board_release *release, int fd, uint64_t bytes);
+/* Runs reached(mark) in the loop when everything given before is done. */
+void board_release_mark(struct board_release *release, struct board_job *mark,
+			void (*reached)(struct board_job *mark));
+
+#endif
