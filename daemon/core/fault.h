@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NPU_CORE_FAULT_H
+#define NPU_CORE_FAULT_H
+
+#include "daemon/core/space.h"
+
+/* Faults of the device, as they are logged. Only core/ includes this. */
+
+/* In words; static. */
+const char *fault_kind_name(uint32_t kind);
+/* The line in the log, rate-limited. */
+void fault_log(struct space *space, const struct npu_fault_record *fault);
+
+#endif
