@@ -59,6 +59,12 @@ static void translate(struct engine_worker *w, const struct engine_fault *fault,
 	ret->address = fault->kind == ENGINE_FAULT_SYSCALL ? (uint64_t)fault->syscall_nr : fault->address;
 	ret->flags = fault->address_known || fault->kind == ENGINE_FAULT_SYSCALL ?
 			     0 : NPU_FAULT_ADDRESS_UNKNOWN;
+	if (fault->kind == ENGINE_FAULT_ARITHMETIC || fault->kind == ENGINE_FAULT_ILLEGAL ||
+	    fault->kind == ENGINE_FAULT_TRAP) {
+		/* Of these the processor tells where the instruction is: that is pc's business. */
+		ret->address = 0;
+		ret->flags = NPU_FAULT_ADDRESS_UNKNOWN;
+	}
 	if (image && !engine_image_contains(image, pc))
 		pc = fault->caller;
 	ret->pc = image && pc && engine_image_contains(image, pc) ? engine_image_offset(image, pc) : 0;

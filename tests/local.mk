@@ -45,9 +45,15 @@ TESTS += check_npuctl test_npuctl
 check_npuctl_SOURCES = tests/unit/check_npuctl.c
 check_npuctl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JSONC_CFLAGS)
 check_npuctl_LDADD = libnpuctl.la libnpu-client.la $(JSONC_LIBS) $(CHECK_LIBS)
-test_npuctl_SOURCES = tests/integration/test_npuctl.c
+test_npuctl_SOURCES = tests/integration/test_npuctl.c tests/lib/npuctl_run.c tests/lib/npuctl_run.h
 test_npuctl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 test_npuctl_LDADD = $(CHECK_LIBS)
+check_PROGRAMS += test_npuctl_live
+TESTS += test_npuctl_live
+test_npuctl_live_SOURCES = tests/integration/test_npuctl_live.c tests/lib/npuctl_run.c \
+	tests/lib/npuctl_run.h
+test_npuctl_live_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(JSONC_CFLAGS)
+test_npuctl_live_LDADD = libnpu-testlib.la libnpu-client.la $(JSONC_LIBS) $(CHECK_LIBS)
 endif
 
 # Units, manual pages and example configuration say what the programs do.
@@ -140,11 +146,104 @@ endif
 
 # Several clients on one npud.
 if HAVE_CHECK
-check_PROGRAMS += test_sharing
-TESTS += test_sharing
-test_sharing_SOURCES = tests/integration/test_sharing.c
-test_sharing_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
+CLIENT_SOURCES = tests/lib/client_process.c tests/lib/client_process.h
+CLIENT_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
 	-DNPU_TEST_KERNELS='"$(abs_top_builddir)/tests/unit/engine_kernels.npuk"'
-test_sharing_LDADD = libnpu-testlib.la libnpu-client.la $(CHECK_LIBS)
+CLIENT_LDADD = libnpu-testlib.la libnpu-client.la $(CHECK_LIBS)
+check_PROGRAMS += test_sharing test_isolation
+TESTS += test_sharing test_isolation
+test_sharing_SOURCES = tests/integration/test_sharing.c $(CLIENT_SOURCES)
+test_sharing_CPPFLAGS = $(CLIENT_CPPFLAGS)
+test_sharing_LDADD = $(CLIENT_LDADD)
 EXTRA_test_sharing_DEPENDENCIES = tests/unit/engine_kernels.npuk
+test_isolation_SOURCES = tests/integration/test_isolation.c $(CLIENT_SOURCES)
+test_isolation_CPPFLAGS = $(CLIENT_CPPFLAGS)
+test_isolation_LDADD = $(CLIENT_LDADD)
+EXTRA_test_isolation_DEPENDENCIES = tests/unit/engine_kernels.npuk
+endif
+
+# The rules of the device interface, on a bench; fuzz-core is built by make fuzz-core.
+dist_check_SCRIPTS += tests/integration/test_core_freestanding.sh
+TESTS += tests/integration/test_core_freestanding.sh
+EXTRA_PROGRAMS += fuzz-core
+fuzz_core_SOURCES = tests/fuzz/fuzz_core.c tests/fuzz/fuzz_core.h tests/fuzz/fuzz_main.c \
+	tests/lib/core_rig.c tests/lib/core_rig.h
+fuzz_core_LDADD = libnpu-core.la
+CLEANFILES += fuzz-core
+if HAVE_CHECK
+CORE_CHECKS = check_core_call check_core_pages check_core_map check_core_window check_core_life \
+	check_core_fuzz
+check_PROGRAMS += $(CORE_CHECKS)
+TESTS += $(CORE_CHECKS)
+CORE_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+CORE_LDADD = libnpu-core.la $(CHECK_LIBS)
+check_core_call_SOURCES = tests/unit/check_core_call.c tests/lib/core_rig.c tests/lib/core_rig.h
+check_core_call_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_call_LDADD = $(CORE_LDADD)
+check_core_pages_SOURCES = tests/unit/check_core_pages.c
+check_core_pages_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_pages_LDADD = $(CORE_LDADD)
+check_core_map_SOURCES = tests/unit/check_core_map.c tests/lib/core_rig.c tests/lib/core_rig.h
+check_core_map_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_map_LDADD = $(CORE_LDADD)
+check_core_window_SOURCES = tests/unit/check_core_window.c tests/lib/core_rig.c \
+	tests/lib/core_rig.h
+check_core_window_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_window_LDADD = $(CORE_LDADD)
+check_core_life_SOURCES = tests/unit/check_core_life.c tests/lib/core_rig.c tests/lib/core_rig.h
+check_core_life_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_life_LDADD = $(CORE_LDADD)
+check_core_fuzz_SOURCES = tests/unit/check_core_fuzz.c tests/fuzz/fuzz_core.c \
+	tests/fuzz/fuzz_core.h tests/lib/core_rig.c tests/lib/core_rig.h
+check_core_fuzz_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_fuzz_LDADD = $(CORE_LDADD)
+endif
+
+# The public calls: over a runtime without a device, then with npud and npu-sim.
+if HAVE_CHECK
+check_PROGRAMS += check_acl_args check_acl_list check_acl_config
+TESTS += check_acl_args check_acl_list check_acl_config
+check_LTLIBRARIES += libnpu-acl-fake.la
+ACL_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(JSONC_CFLAGS) -DNPU_TOP_SRCDIR='"$(abs_top_srcdir)"'
+ACL_LDADD = libnpu-acl-fake.la $(JSONC_LIBS) $(CHECK_LIBS) -lm
+libnpu_acl_fake_la_SOURCES = tests/lib/acl_calls.c tests/lib/acl_calls.h tests/lib/rt_fake.c \
+	tests/lib/rt_fake.h $(client_acl_sources) client/drv/handle.c
+libnpu_acl_fake_la_CPPFLAGS = $(ACL_CPPFLAGS)
+check_acl_args_SOURCES = tests/unit/check_acl_args.c
+check_acl_args_CPPFLAGS = $(ACL_CPPFLAGS)
+check_acl_args_LDADD = $(ACL_LDADD)
+check_acl_list_SOURCES = tests/unit/check_acl_list.c
+check_acl_list_CPPFLAGS = $(ACL_CPPFLAGS)
+check_acl_list_LDADD = $(ACL_LDADD)
+check_acl_config_SOURCES = tests/unit/check_acl_config.c
+check_acl_config_CPPFLAGS = $(ACL_CPPFLAGS)
+check_acl_config_LDADD = $(ACL_LDADD)
+endif
+
+# The client's lower layers.
+if HAVE_CHECK
+CLIENT_CHECKS = check_ring check_waiter check_slab_heap check_handles check_last_error \
+	check_drv_caps
+check_PROGRAMS += $(CLIENT_CHECKS)
+TESTS += $(CLIENT_CHECKS)
+CLIENT_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+CLIENT_LDADD = libnpu-client-core.la $(CHECK_LIBS)
+check_ring_SOURCES = tests/unit/check_ring.c tests/lib/fake_device.c tests/lib/fake_device.h
+check_ring_CPPFLAGS = $(CLIENT_CPPFLAGS)
+check_ring_LDADD = $(CLIENT_LDADD)
+check_waiter_SOURCES = tests/unit/check_waiter.c tests/lib/fake_device.c tests/lib/fake_device.h
+check_waiter_CPPFLAGS = $(CLIENT_CPPFLAGS)
+check_waiter_LDADD = $(CLIENT_LDADD)
+check_slab_heap_SOURCES = tests/unit/check_slab_heap.c
+check_slab_heap_CPPFLAGS = $(CLIENT_CPPFLAGS)
+check_slab_heap_LDADD = $(CLIENT_LDADD)
+check_handles_SOURCES = tests/unit/check_handles.c
+check_handles_CPPFLAGS = $(CLIENT_CPPFLAGS)
+check_handles_LDADD = $(CLIENT_LDADD)
+check_last_error_SOURCES = tests/unit/check_last_error.c
+check_last_error_CPPFLAGS = $(CLIENT_CPPFLAGS)
+check_last_error_LDADD = $(CLIENT_LDADD)
+check_drv_caps_SOURCES = tests/unit/check_drv_caps.c
+check_drv_caps_CPPFLAGS = $(CLIENT_CPPFLAGS)
+check_drv_caps_LDADD = $(CLIENT_LDADD)
 endif

@@ -9,7 +9,7 @@
 
 /* The window of device addresses: a constant of the device interface. */
 #define WINDOW_BASE 0x7e8000000000ull
-#define WINDOW_SIZE (512ull << 30)
+#define WINDOW_SIZE (384ull << 30)
 
 void rpc_hello(struct request *request, const Npu__Hello *msg)
 {

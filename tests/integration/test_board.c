@@ -214,10 +214,12 @@ START_TEST(test_fds_are_refused)
 	} control = { 0 };
 	struct iovec iov = { .iov_base = &packet, .iov_len = sizeof(packet) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control };
+	struct npu_version version = { .major = NPU_UAPI_MAJOR };
 	struct holdings before;
 	int pipes[2];
 
 	start();
+	ck_assert_int_eq(SIM_CALL(&client, VERSION, &version), 0);
 	ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
 	before = holdings_now();
 	for (int n = 1; n <= 40; n += 13) {
@@ -325,33 +327,39 @@ START_TEST(test_second_board_refused)
 }
 END_TEST
 
-/* A dead board leaves its socket behind: the next one takes its place. */
+static bool is_free(void *arg)
+{
+	return access(arg, F_OK) != 0;
+}
+
+/*
+ * A dead board leaves its socket behind: the next one takes its place, in the background, and listens
+ * when its starter returns.
+ */
 START_TEST(test_stale_socket)
 {
-	struct sim_board first;
+	const char *argv[] = { "npu-sim", "--socket", board.socket, "--detach", NULL };
+	char text[512], path[128], *pid;
 
 	start();
 	sim_client_close(&client);
-	first = board;
 	kill(board.pid, SIGKILL);
 	wait_for(board.pid, SIM_WAIT_MS);
-	ck_assert_int_eq(access(first.socket, F_OK), 0);
-	{
-		char *argv[] = { "npu-sim", "--socket", first.socket, "--detach", NULL };
-		char text[512], path[128], *pid;
-
-		ck_assert_int_eq(run_options((const char *const *)argv, text, sizeof(text)), 0);
-		/* Ready: no waiting for it. The process that listens is the one in the lock. */
-		sim_client_open(&client, &first);
-		snprintf(path, sizeof(path), "%s.lock", first.socket);
-		pid = read_file(path);
-		ck_assert_ptr_nonnull(pid);
-		sim_client_close(&client);
-		kill(atoi(pid), SIGTERM);
-		free(pid);
-		snprintf(path, sizeof(path), "%s/npu-sim-0.log", first.dir);
-		ck_assert_int_eq(access(path, F_OK), 0);
-	}
+	ck_assert_int_eq(access(board.socket, F_OK), 0);
+	ck_assert_int_eq(run_options(argv, text, sizeof(text)), 0);
+	sim_client_open(&client, &board);
+	sim_client_session(&client);
+	snprintf(path, sizeof(path), "%s/npu-sim-0.log", board.dir);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	/* The process that listens is the one in the lock. */
+	snprintf(path, sizeof(path), "%s.lock", board.socket);
+	pid = read_file(path);
+	ck_assert_ptr_nonnull(pid);
+	ck_assert_int_eq(kill(atoi(pid), SIGTERM), 0);
+	free(pid);
+	ck_assert(wait_until(is_free, path, SIM_WAIT_MS));
+	sim_client_close(&client);
+	sim_board_clear(&board);
 }
 END_TEST
 
@@ -391,6 +399,7 @@ START_TEST(test_life_ends_with_board)
 	wait_for(board.pid, SIM_WAIT_MS);
 	close(life);
 	sim_client_close(&client);
+	sim_board_clear(&board);
 }
 END_TEST
 

@@ -292,6 +292,162 @@ START_TEST(test_default_limit)
 }
 END_TEST
 
+/* An engine that does not get to act is killed; its task still ends as timed out. */
+START_TEST(test_stopped_engine_is_killed)
+{
+	struct npu_ring_ctrl *ring;
+	struct work work;
+	pid_t engine;
+
+	start();
+	work_begin(&work);
+	ring = sim_client_ring(&client, work.slot);
+	engine = sim_client_engine(&client, 0);
+	launch(&work, "spin", MEM_ADDRESS, 0, 200000);
+	ck_assert(wait_until(task_runs, &work, SIM_WAIT_MS));
+	ck_assert_int_eq(kill(engine, SIGSTOP), 0);
+	launch(&work, "add", MEM_ADDRESS + 8, 3, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(ring->error.kind, NPU_FAULT_TIMEOUT);
+	ck_assert_uint_eq(work.words[1], 3);
+	ck_assert_int_ne(sim_client_engine(&client, engine), engine);
+	work_end(&work);
+	stop();
+}
+END_TEST
+
+START_TEST(test_abort_drops_all)
+{
+	struct npu_queue_ctrl ctrl = { .op = NPU_QUEUE_ABORT };
+	struct npu_ring_ctrl *ring;
+	struct work work;
+
+	start();
+	work_begin(&work);
+	ring = sim_client_ring(&client, work.slot);
+	launch(&work, "spin", MEM_ADDRESS, 0, 0);
+	launch(&work, "add", MEM_ADDRESS + 8, 1, 0);
+	ck_assert(wait_until(task_runs, &work, SIM_WAIT_MS));
+	ctrl.head.session = client.session;
+	ctrl.queue = work.queue;
+	ck_assert_int_eq(SIM_CALL(&client, QUEUE_CTRL, &ctrl), 0);
+	ck_assert_uint_eq(ring->epoch, ctrl.epoch);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(ring->error.kind, NPU_FAULT_ABORTED);
+	ck_assert_uint_eq(work.words[1], 0);
+	launch(&work, "add", MEM_ADDRESS + 8, 4, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(work.words[1], 4);
+	work_end(&work);
+	stop();
+}
+END_TEST
+
+START_TEST(test_pause_holds_work)
+{
+	struct npu_queue_ctrl ctrl = { .op = NPU_QUEUE_PAUSE };
+	struct work work, second;
+
+	start();
+	work_begin(&work);
+	ctrl.head.session = client.session;
+	ctrl.queue = work.queue;
+	ck_assert_int_eq(SIM_CALL(&client, QUEUE_CTRL, &ctrl), 0);
+	/* Another queue's work shows that the engine has heard of it, and that time goes on. */
+	second = work;
+	second.queue = sim_client_queue(&client, work.ctx, &second.slot);
+	launch(&second, "add", MEM_ADDRESS + 8, 1, 0);
+	ck_assert(sim_client_sync(&client, second.slot, SIM_WAIT_MS));
+	launch(&work, "add", MEM_ADDRESS, 1, 0);
+	launch(&second, "add", MEM_ADDRESS + 8, 1, 0);
+	ck_assert(sim_client_sync(&client, second.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(work.words[0], 0);
+	ck_assert_uint_eq(work.words[1], 2);
+	ctrl.op = NPU_QUEUE_RESUME;
+	ctrl.head.call = 0;
+	ck_assert_int_eq(SIM_CALL(&client, QUEUE_CTRL, &ctrl), 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(work.words[0], 1);
+	work_end(&work);
+	stop();
+}
+END_TEST
+
+/* A context that stopped stays stopped in the engine that follows, until it is told otherwise. */
+START_TEST(test_stop_outlives_engine)
+{
+	struct npu_queue_ctrl mode = { .op = NPU_QUEUE_SET_FAIL_MODE, .value = NPU_FAIL_STOP };
+	struct npu_ctx_set clear = { .head.flags = NPU_CTX_CLEAR_ERROR };
+	struct work work;
+
+	start();
+	work_begin(&work);
+	mode.head.session = clear.head.session = client.session;
+	mode.queue = work.queue;
+	clear.ctx = work.ctx;
+	ck_assert_int_eq(SIM_CALL(&client, QUEUE_CTRL, &mode), 0);
+	launch(&work, "poke", 0x1000, 1, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	while (sim_client_event(&client, NPU_EVENT_ENGINE).status < 2)
+		;
+	launch(&work, "add", MEM_ADDRESS, 1, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(work.words[0], 0);
+	ck_assert_uint_eq(sim_client_ring(&client, work.slot)->error.kind, NPU_FAULT_ABORTED);
+	ck_assert_int_eq(SIM_CALL(&client, CTX_SET, &clear), 0);
+	launch(&work, "add", MEM_ADDRESS, 1, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(work.words[0], 1);
+	work_end(&work);
+	stop();
+}
+END_TEST
+
+START_TEST(test_unmapped_address_faults)
+{
+	struct npu_mem_unmap unmap = { .address = MEM_ADDRESS, .bytes = 1u << 20 };
+	struct work work;
+
+	start();
+	work_begin(&work);
+	unmap.head.session = client.session;
+	ck_assert_int_eq(SIM_CALL(&client, MEM_UNMAP, &unmap), 0);
+	launch(&work, "spin", MEM_ADDRESS, 0, 1000000);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(sim_client_ring(&client, work.slot)->error.kind, NPU_FAULT_ACCESS);
+	/* Not even with an engine that never saw the map. */
+	while (sim_client_event(&client, NPU_EVENT_ENGINE).status < 2)
+		;
+	launch(&work, "poke", MEM_ADDRESS, 1, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(sim_client_ring(&client, work.slot)->error_count, 2);
+	work_end(&work);
+	stop();
+}
+END_TEST
+
+START_TEST(test_reset_loses_sessions)
+{
+	struct npu_reset reset = { 0 };
+	struct npu_query query = { 0 };
+	struct work work;
+
+	start();
+	work_begin(&work);
+	ck_assert_int_eq(SIM_CALL(&client, RESET, &reset), 0);
+	ck_assert_int_eq(poll(&(struct pollfd){ .fd = client.life }, 1, SIM_WAIT_MS), 1);
+	work_end(&work);
+	work_begin(&work);
+	launch(&work, "add", MEM_ADDRESS, 1, 0);
+	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
+	ck_assert_uint_eq(work.words[0], 1);
+	work_end(&work);
+	ck_assert_int_eq(SIM_CALL(&client, QUERY, &query), 0);
+	ck_assert_uint_eq(query.health, NPU_HEALTH_OK);
+	stop();
+}
+END_TEST
+
 static bool life_over(void *arg)
 {
 	struct pollfd life = { .fd = client.life };
@@ -369,6 +525,12 @@ int main(void)
 	tcase_add_test(work, test_killed_engine_is_replaced);
 	tcase_add_test(work, test_hung_kernel_times_out);
 	tcase_add_test(work, test_default_limit);
+	tcase_add_test(work, test_stopped_engine_is_killed);
+	tcase_add_test(work, test_abort_drops_all);
+	tcase_add_test(work, test_pause_holds_work);
+	tcase_add_test(work, test_stop_outlives_engine);
+	tcase_add_test(work, test_unmapped_address_faults);
+	tcase_add_test(work, test_reset_loses_sessions);
 	tcase_add_test(work, test_session_is_lost);
 	tcase_add_test(work, test_sessions_are_counted);
 	suite_add_tcase(suite, work);

@@ -5,6 +5,7 @@
  */
 #include "tests/lib/frame_client.h"
 #include "tests/lib/npud_proc.h"
+#include "tests/lib/runner.h"
 
 #include <check.h>
 #include <errno.h>
@@ -578,8 +579,6 @@ int main(void)
 {
 	Suite *suite = suite_create("control");
 	TCase *tc = tcase_create("control");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
@@ -596,9 +595,5 @@ int main(void)
 	tcase_add_test(tc, survives_a_dead_board);
 	tcase_add_test(tc, reattaches_after_a_crash);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

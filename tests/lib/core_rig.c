@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The backend notes each object it is given in a small allocation of its own behind .backend, with a
- * mark, so that a command for an object that was never made or is gone shows at once.
+ * The backend notes each object it is given in a small allocation of its own behind .backend, with
+ * a mark, so that a command for an object that was never made or is gone shows at once.
  */
 #include "tests/lib/core_rig.h"
 

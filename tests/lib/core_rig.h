@@ -53,7 +53,7 @@ struct core_rig {
 	uint64_t call; /* last call number used */
 };
 
-/* memory_bytes of device memory, cap bits as given; the core may fail (fail_at): a negative errno. */
+/* memory_bytes of device memory, cap bits as given. Negative errno: what the core said. */
 int core_rig_init(struct core_rig *rig, uint64_t memory_bytes, uint64_t caps, uint64_t seed);
 int core_rig_start(struct core_rig *rig);
 /* Frees the core and checks that nothing is left. */

@@ -207,7 +207,8 @@ void npud_stop(struct npud_fixture *f)
 		if (!wait_until(is_gone, &f->sim, LIMIT_MS))
 			kill(f->sim, SIGKILL);
 	}
-	remove_all(f->dir);
+	if (!getenv("NPUD_TEST_KEEP")) /* to look at the logs */
+		remove_all(f->dir);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */

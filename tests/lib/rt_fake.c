@@ -28,13 +28,13 @@ static int called(const char *name)
 }
 
 /* Notes the call; on success runs `gives`. */
-#define CALLED(gives) \
-	do { \
+#define CALLED(gives)                         \
+	do {                                  \
 		int code_ = called(__func__); \
-		if (code_ == 0) { \
-			gives; \
-		} \
-		return code_; \
+		if (code_ == 0) {             \
+			gives;                \
+		}                             \
+		return code_;                 \
 	} while (0)
 
 #define NOTE(field, argument) (rt_fake.field = (argument))
@@ -112,10 +112,14 @@ int rt_device_count(uint32_t *ret_count)
 int rt_device_info(int32_t device, struct rt_device_info *ret_info)
 {
 	NOTE(value, device);
-	CALLED(*ret_info = ((struct rt_device_info){
-		.name = "fake", .cores = 6, .memory_total = 1ull << 33, .memory_free = 1ull << 32,
-		.util_permille = 255, .healthy = !rt_fake.flag, .virtual_device = true,
-		.max_streams = 64 }));
+	CALLED(*ret_info = ((struct rt_device_info){ .name = "fake",
+						     .cores = 6,
+						     .memory_total = 1ull << 33,
+						     .memory_free = 1ull << 32,
+						     .util_permille = 255,
+						     .healthy = !rt_fake.flag,
+						     .virtual_device = true,
+						     .max_streams = 64 }));
 }
 
 const char *rt_device_soc_name(void)
@@ -359,7 +363,7 @@ int rt_pointer_info(const void *address, struct rt_pointer_info *ret_info)
 {
 	NOTE(src, address);
 	CALLED(*ret_info = ((struct rt_pointer_info){
-		.place = (enum rt_place)rt_fake.flags, .device = 1, .page = 4096 }));
+		       .place = (enum rt_place)rt_fake.flags, .device = 1, .page = 4096 }));
 }
 
 static int copied(const char *name, const void *dst, const void *src, size_t size, void *stream)
@@ -382,7 +386,7 @@ int rt_memcpy_async(void *dst, const void *src, size_t count, void *stream)
 }
 
 static int rows_copied(const char *name, const void *dst, size_t dst_pitch, const void *src,
-		size_t src_pitch, size_t width, size_t height, void *stream)
+		       size_t src_pitch, size_t width, size_t height, void *stream)
 {
 	rt_fake.pitch[0] = dst_pitch;
 	rt_fake.pitch[1] = src_pitch;
@@ -397,7 +401,7 @@ int rt_memcpy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, 
 }
 
 int rt_memcpy2d_async(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-		size_t height, void *stream)
+		      size_t height, void *stream)
 {
 	return rows_copied(__func__, dst, dst_pitch, src, src_pitch, width, height, stream);
 }
@@ -445,15 +449,17 @@ int rt_module_function(void *module, const char *name, void **ret_function)
 int rt_function_info(void *function, struct rt_function_info *ret_info)
 {
 	static const uint32_t sizes[] = { 4, 8, 8, 12 }, wide[] = { RT_ARGS_MAX + 8 };
-	struct rt_function_info info = { .name = "fake", .args_size = FAKE_ARGS_SIZE, .nparams = 4,
-		.param_sizes = sizes };
+	struct rt_function_info info = {
+		.name = "fake", .args_size = FAKE_ARGS_SIZE, .nparams = 4, .param_sizes = sizes
+	};
 
 	NOTE(object, function);
 	if (function == FAKE_KERNEL_NONE)
 		info = (struct rt_function_info){ .name = "none", .param_sizes = sizes };
 	else if (function == FAKE_KERNEL_WIDE)
-		info = (struct rt_function_info){ .name = "wide", .args_size = wide[0], .nparams = 1,
-			.param_sizes = wide };
+		info = (struct rt_function_info){
+			.name = "wide", .args_size = wide[0], .nparams = 1, .param_sizes = wide
+		};
 	CALLED(*ret_info = info);
 }
 
@@ -464,7 +470,7 @@ bool rt_function_live(const void *function)
 }
 
 static int launched(const char *name, void *function, uint32_t blocks, size_t size,
-		uint64_t timeout_us, void *stream)
+		    uint64_t timeout_us, void *stream)
 {
 	rt_fake.object = function;
 	rt_fake.blocks = blocks;
@@ -475,7 +481,8 @@ static int launched(const char *name, void *function, uint32_t blocks, size_t si
 }
 
 int rt_launch(void *function, uint32_t blocks, const void *args, size_t size,
-		const struct rt_placeholder *holders, size_t nholders, uint64_t timeout_us, void *stream)
+	      const struct rt_placeholder *holders, size_t nholders, uint64_t timeout_us,
+	      void *stream)
 {
 	rt_fake.holders = holders;
 	rt_fake.nholders = nholders;
@@ -485,7 +492,7 @@ int rt_launch(void *function, uint32_t blocks, const void *args, size_t size,
 }
 
 int rt_launch_device_args(void *function, uint32_t blocks, const void *args, size_t size,
-		uint64_t timeout_us, void *stream)
+			  uint64_t timeout_us, void *stream)
 {
 	NOTE(src, args);
 	return launched(__func__, function, blocks, size, timeout_us, stream);

@@ -14,15 +14,15 @@
 
 #include "client/rt/rt.h"
 
-#define FAKE_HANDLE ((void *)0xf00d0)
-#define FAKE_KERNEL ((void *)0xca110) /* "fake": parameters of 4, 8, 8 and 12 bytes */
+#define FAKE_HANDLE	 ((void *)0xf00d0)
+#define FAKE_KERNEL	 ((void *)0xca110) /* "fake": parameters of 4, 8, 8 and 12 bytes */
 #define FAKE_KERNEL_NONE ((void *)0xca120) /* "none": no parameters */
 #define FAKE_KERNEL_WIDE ((void *)0xca130) /* "wide": one parameter of 8 bytes more than fits */
-#define FAKE_ARGS_SIZE 40u
+#define FAKE_ARGS_SIZE	 40u
 
 struct rt_fake {
-	int code;         /* what every function returns */
-	unsigned calls;   /* functions called, but for those on errors */
+	int code;	  /* what every function returns */
+	unsigned calls;	  /* functions called, but for those on errors */
 	const char *last; /* the last of them */
 
 	/* arguments of the last call, where it has them */

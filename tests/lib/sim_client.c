@@ -84,6 +84,19 @@ int sim_board_stop(struct sim_board *board)
 	return status;
 }
 
+void sim_board_clear(struct sim_board *board)
+{
+	static const char *const names[] = { "sim.sock", "sim.sock.lock", "sim.log", "npu-sim-0.log" };
+
+	for (unsigned int i = 0; i < 4; i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%s", board->dir, names[i]);
+		unlink(path);
+	}
+	rmdir(board->dir);
+}
+
 /* ---- calls --------------------------------------------------------------------------------- */
 
 int sim_connect(const struct sim_board *board)

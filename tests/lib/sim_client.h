@@ -47,6 +47,9 @@ void sim_board_start(struct sim_board *board, const char *const more[]);
 /* Ends it by SIGTERM, reaps it, removes its directory. Returns the wait status. */
 int sim_board_stop(struct sim_board *board);
 
+/* Removes the directory of a board that was killed, with what it left there. */
+void sim_board_clear(struct sim_board *board);
+
 /* A bare connection. */
 int sim_connect(const struct sim_board *board);
 

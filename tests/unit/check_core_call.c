@@ -257,7 +257,8 @@ static void make_objects(struct objects *o)
 	ck_assert_int_eq(core_rig_session(&rig, &o->session), 0);
 	ck_assert_int_eq(core_rig_ctx(&rig, o->session, &o->ctx), 0);
 	ck_assert_int_eq(core_rig_queue(&rig, o->session, o->ctx, &o->queue), 0);
-	ck_assert_int_eq(core_rig_mem(&rig, o->session, NPU_MEM_DEVICE, NPU_PAGE_SMALL, &o->mem), 0);
+	ck_assert_int_eq(core_rig_mem(&rig, o->session, NPU_MEM_DEVICE, NPU_PAGE_SMALL, &o->mem),
+			 0);
 	ck_assert_int_eq(core_rig_mem(&rig, o->session, NPU_MEM_IMAGE, NPU_PAGE_SMALL, &o->image),
 			 0);
 	ck_assert_int_eq(core_rig_module(&rig, o->session, o->image, &o->module), 0);

@@ -157,8 +157,8 @@ static void step(void)
 	static const uint32_t kinds[] = { 0, NPU_MEM_HUGE_FIRST, NPU_MEM_HUGE_ONLY,
 					  NPU_MEM_CONTIGUOUS,
 					  NPU_MEM_CONTIGUOUS | NPU_MEM_HUGE_ONLY };
-	uint32_t slot = rnd(HELD), flags = kinds[rnd(5)], count = rnd(4) ? 1 + rnd(40) : 1 + rnd(900);
-	uint32_t page;
+	uint32_t slot = rnd(HELD), flags = kinds[rnd(5)], page;
+	uint32_t count = rnd(4) ? 1 + rnd(40) : 1 + rnd(900);
 	int r;
 
 	if (held[slot].nruns) {

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The board against engines that do not do what they should. The board runs in a child process, with
+ * an engine_main of the test's own; the test is its client.
+ */
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/board.h"
+#include "sim/engine_proto.h"
+#include "tests/lib/npud_fixture.h"
+#include "tests/lib/sim_client.h"
+
+static struct sim_board rig;
+static struct sim_client client;
+
+/* ---- engines ------------------------------------------------------------------------------- */
+
+static ssize_t engine_take(int control, struct engine_msg *msg)
+{
+	static char packet[ENGINE_MSG_MAX];
+	struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(control, &hdr, 0);
+
+	memcpy(msg, packet, sizeof(*msg));
+	return n;
+}
+
+static void engine_give(int control, uint16_t type, const void *payload, size_t bytes)
+{
+	struct engine_msg head = {
+		.magic = ENGINE_PROTO_MAGIC, .type = type, .bytes = (uint32_t)bytes,
+	};
+	struct iovec iov[2] = {
+		{ .iov_base = &head, .iov_len = sizeof(head) },
+		{ .iov_base = (void *)payload, .iov_len = bytes },
+	};
+	struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (sendmsg(control, &hdr, MSG_NOSIGNAL) < 0)
+		_exit(3);
+}
+
+static void engine_ack(int control, uint64_t seq)
+{
+	struct engine_ack ack = { .seq = seq };
+
+	engine_give(control, ENGINE_ACK, &ack, sizeof(ack));
+}
+
+/* Answers as it should until the first message of `until`, which is left to the caller. */
+static uint64_t engine_serve(int control, uint16_t until)
+{
+	struct engine_ready ready = { .cores = 1 };
+	struct engine_msg msg;
+
+	while (engine_take(control, &msg) > 0) {
+		if (msg.type == until)
+			return msg.seq;
+		if (msg.type == ENGINE_SETUP)
+			engine_give(control, ENGINE_READY, &ready, sizeof(ready));
+		else
+			engine_ack(control, msg.seq);
+	}
+	_exit(0);
+}
+
+static int engine_leaves(int control, void *arg)
+{
+	(void)control;
+	(void)arg;
+	return 0;
+}
+
+static int engine_sleeps(int control, void *arg)
+{
+	(void)arg;
+	engine_serve(control, ENGINE_START);
+	pause();
+	return 0;
+}
+
+static int engine_babbles(int control, void *arg)
+{
+	unsigned int seed = 3;
+	char noise[256];
+
+	(void)arg;
+	engine_serve(control, ENGINE_START);
+	for (;;) {
+		struct iovec iov = { .iov_base = noise, .iov_len = (size_t)rand_r(&seed) % 255 + 1 };
+		struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+		for (size_t i = 0; i < sizeof(noise); i++)
+			noise[i] = (char)rand_r(&seed);
+		if (sendmsg(control, &hdr, MSG_NOSIGNAL) < 0)
+			_exit(4);
+	}
+}
+
+static int engine_answers_too_much(int control, void *arg)
+{
+	uint64_t seq = engine_serve(control, ENGINE_START);
+
+	(void)arg;
+	for (;;)
+		engine_ack(control, seq++);
+	return 0;
+}
+
+static int engine_gives_fds(int control, void *arg)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} cmsg = { .align = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS } };
+	struct engine_msg head = {
+		.magic = ENGINE_PROTO_MAGIC, .type = ENGINE_ACK, .bytes = sizeof(struct engine_ack),
+	};
+	struct engine_ack ack = { .seq = engine_serve(control, ENGINE_START) };
+	struct iovec iov[2] = {
+		{ .iov_base = &head, .iov_len = sizeof(head) },
+		{ .iov_base = &ack, .iov_len = sizeof(ack) },
+	};
+	struct msghdr hdr = {
+		.msg_iov = iov, .msg_iovlen = 2,
+		.msg_control = &cmsg, .msg_controllen = sizeof(cmsg),
+	};
+
+	(void)arg;
+	memcpy(CMSG_DATA(&cmsg.align), &control, sizeof(int));
+	sendmsg(control, &hdr, MSG_NOSIGNAL);
+	pause();
+	return 0;
+}
+
+static int engine_floods(int control, void *arg)
+{
+	struct engine_fault_msg fault = { .fault.kind = NPU_FAULT_ACCESS };
+
+	(void)arg;
+	engine_ack(control, engine_serve(control, ENGINE_START));
+	for (;;)
+		engine_give(control, ENGINE_FAULT, &fault, sizeof(fault));
+	return 0;
+}
+
+static int engine_invents_faults(int control, void *arg)
+{
+	struct engine_fault_msg fault = { .fault.kind = 77, .slot = 5000 };
+
+	(void)arg;
+	engine_ack(control, engine_serve(control, ENGINE_START));
+	engine_give(control, ENGINE_FAULT, &fault, sizeof(fault));
+	pause();
+	return 0;
+}
+
+/* Kernels without names, more than it says, for a module that nobody asked about. */
+static int engine_invents_kernels(int control, void *arg)
+{
+	static struct engine_funcs funcs = { .module = 1, .count = ENGINE_FUNCS_MAX + 1, .total = 1 };
+
+	(void)arg;
+	engine_serve(control, ENGINE_MODULE);
+	engine_give(control, ENGINE_FUNCS, &funcs, sizeof(funcs));
+	pause();
+	return 0;
+}
+
+/* Answers all, loads images with one kernel whose name is no text. */
+static int engine_good(int control, void *arg)
+{
+	static struct engine_funcs funcs = { .count = 1, .total = 1 };
+	struct engine_ready ready = { .cores = 1 };
+	static char packet[ENGINE_MSG_MAX];
+
+	(void)arg;
+	for (;;) {
+		struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
+		struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+		const struct engine_msg *msg = (const struct engine_msg *)packet;
+		struct engine_ack ack;
+
+		if (recvmsg(control, &hdr, 0) <= 0)
+			_exit(0);
+		ack = (struct engine_ack){ .seq = msg->seq };
+		if (msg->type == ENGINE_SETUP) {
+			engine_give(control, ENGINE_READY, &ready, sizeof(ready));
+			continue;
+		}
+		if (msg->type == ENGINE_MODULE) {
+			const struct engine_module *module = (const struct engine_module *)(msg + 1);
+
+			funcs.module = module->module;
+			memset(funcs.funcs[0].name, 0x07, 8);
+			engine_give(control, ENGINE_FUNCS, &funcs, sizeof(funcs));
+			ack.value = 1;
+		}
+		engine_give(control, ENGINE_ACK, &ack, sizeof(ack));
+	}
+}
+
+/* ---- the rig ------------------------------------------------------------------------------- */
+
+static void board_child(int (*engine)(int control, void *arg), int ready)
+{
+	struct sim_options options = {
+		.socket = rig.socket, .memory = 64u << 20, .cores = 2, .owner = geteuid(),
+		.host_visible = true, .kernel_timeout_us = 1000000,
+	};
+	struct nursery_config config = { .engine_main = engine };
+	struct nursery *nursery;
+	struct board *board;
+	pid_t holder;
+	int fd, r;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sim_log_open(SIM_LOG_ERROR, 0);
+	if (nursery_start(&config, &nursery) < 0)
+		exit(70);
+	if (board_socket_listen(rig.socket, options.owner, &fd, &holder) < 0)
+		exit(71);
+	if (board_new(&options, nursery, fd, &board) < 0)
+		exit(72);
+	if (write(ready, "r", 1) != 1)
+		exit(73);
+	close(ready);
+	r = board_run(board);
+	board_free(board);
+	unlink(rig.socket);
+	exit(r < 0 ? 74 : 0);
+}
+
+static void start(int (*engine)(int control, void *arg))
+{
+	int ready[2];
+	char word;
+
+	strcpy(rig.dir, "/tmp/npu-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(rig.dir));
+	snprintf(rig.socket, sizeof(rig.socket), "%s/sim.sock", rig.dir);
+	snprintf(rig.log, sizeof(rig.log), "%s/sim.log", rig.dir);
+	ck_assert_int_eq(pipe(ready), 0);
+	fflush(NULL);
+	rig.pid = fork();
+	if (!rig.pid) {
+		close(ready[0]);
+		board_child(engine, ready[1]);
+	}
+	close(ready[1]);
+	ck_assert_msg(read(ready[0], &word, 1) == 1, "the board did not start");
+	close(ready[0]);
+	sim_client_open(&client, &rig);
+	sim_client_session(&client);
+}
+
+static void stop(void)
+{
+	sim_client_close(&client);
+	ck_assert_int_eq(sim_board_stop(&rig), 0);
+}
+
+static void want_engine(void)
+{
+	uint32_t slot;
+
+	sim_client_queue(&client, sim_client_context(&client), &slot);
+}
+
+static bool is_dead(void *arg)
+{
+	struct pollfd life = { .fd = client.life };
+	struct npu_version version = { .major = NPU_UAPI_MAJOR };
+
+	(void)arg;
+	/* The board answers all the while. */
+	ck_assert_int_eq(SIM_CALL(&client, VERSION, &version), 0);
+	return poll(&life, 1, 0) == 1;
+}
+
+static bool was_replaced(void *arg)
+{
+	return sim_client_counter(&client, client.session, NPU_COUNTER_ENGINE_STARTS) >
+	       *(uint64_t *)arg;
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+/* Dies, or has to be killed, as often as it is started: the session is lost and says so. */
+static int (*const broken[])(int control, void *arg) = {
+	engine_leaves, engine_babbles, engine_answers_too_much, engine_gives_fds,
+	engine_invents_faults,
+};
+
+START_TEST(test_broken_engine_loses_session)
+{
+	struct npu_event event;
+
+	start(broken[_i]);
+	want_engine();
+	ck_assert(wait_until(is_dead, NULL, SIM_WAIT_MS));
+	do {
+		event = sim_client_event(&client, NPU_EVENT_FAULT);
+	} while (event.fault.kind != NPU_FAULT_LOST);
+	ck_assert_uint_eq(event.session, client.session);
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
+/* One that takes no notice is killed after the limit, and another takes its place. */
+START_TEST(test_deaf_engine_is_replaced)
+{
+	uint64_t once = 1;
+
+	start(engine_sleeps);
+	want_engine();
+	ck_assert(wait_until(was_replaced, &once, SIM_WAIT_MS * 2));
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
+/* A flood of faults is read at a bounded rate: everybody else is served. */
+START_TEST(test_flood_leaves_board_usable)
+{
+	struct sim_client other;
+	struct npu_event event;
+
+	start(engine_floods);
+	want_engine();
+	event = sim_client_event(&client, NPU_EVENT_FAULT);
+	ck_assert_uint_eq(event.fault.kind, NPU_FAULT_ACCESS);
+	sim_client_open(&other, &rig);
+	for (int i = 0; i < 200; i++) {
+		struct npu_query query = { 0 };
+
+		ck_assert_int_eq(SIM_CALL(&other, QUERY, &query), 0);
+	}
+	sim_client_close(&other);
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
+static int load_image(uint32_t *ret_module)
+{
+	char path[128];
+	FILE *file;
+	int status;
+
+	snprintf(path, sizeof(path), "%s/image", rig.dir);
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fputs("an image", file);
+	fclose(file);
+	status = sim_client_module(&client, path, ret_module);
+	unlink(path);
+	return status;
+}
+
+START_TEST(test_invented_kernels_fail_load)
+{
+	uint32_t module;
+
+	start(engine_invents_kernels);
+	ck_assert_int_lt(load_image(&module), 0);
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
+START_TEST(test_claimed_name_is_made_printable)
+{
+	struct npu_func_lookup lookup = { 0 };
+	uint32_t module;
+
+	start(engine_good);
+	ck_assert_int_eq(load_image(&module), 0);
+	lookup.head.session = client.session;
+	lookup.module = module;
+	ck_assert_int_eq(SIM_CALL(&client, FUNC_LOOKUP, &lookup), 0);
+	ck_assert_ptr_nonnull(memchr(lookup.name, 0, sizeof(lookup.name)));
+	for (const char *c = lookup.name; *c; c++)
+		ck_assert(*c >= 0x20 && *c < 0x7f);
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
+/* Each change of a session with an engine is a message that it answers: none is lost in a crowd. */
+START_TEST(test_many_maps)
+{
+	uint64_t mem;
+	int fd;
+
+	start(engine_good);
+	mem = sim_client_memory(&client, NPU_MEM_DEVICE, 16u << 20, &fd);
+	close(fd);
+	for (uint64_t i = 0; i < 256; i++) {
+		struct npu_mem_map map = {
+			.head.session = client.session, .mem = mem, .offset = i * NPU_PAGE_SMALL,
+			.address = NPU_WINDOW_BASE + 2 * i * NPU_PAGE_SMALL,
+			.bytes = NPU_PAGE_SMALL,
+		};
+
+		ck_assert_int_eq(SIM_CALL(&client, MEM_MAP, &map), 0);
+		if (i == 100)
+			want_engine();
+	}
+	sim_client_engine(&client, 0);
+	ck_assert_uint_eq(sim_client_counter(&client, client.session, NPU_COUNTER_ENGINE_STARTS),
+			  1);
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("board_engine");
+	TCase *tcase = tcase_create("engines");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, test_broken_engine_loses_session, 0, 5);
+	tcase_add_test(tcase, test_deaf_engine_is_replaced);
+	tcase_add_test(tcase, test_flood_leaves_board_usable);
+	tcase_add_test(tcase, test_invented_kernels_fail_load);
+	tcase_add_test(tcase, test_claimed_name_is_made_printable);
+	tcase_add_test(tcase, test_many_maps);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
