@@ -159,8 +159,11 @@ static int board_init(struct board *board, int listen_fd)
 		close(listen_fd);
 		return r;
 	}
-	return board_socket_new(board->loop, board->release, listen_fd, board->options.owner, &ops,
-				board, &board->socket);
+	r = board_socket_new(board->loop, board->release, listen_fd, board->options.owner, &ops,
+			     board, &board->socket);
+	if (r < 0)
+		close(listen_fd);
+	return r;
 }
 
 int board_new(const struct sim_options *options, struct nursery *nursery, int listen_fd,

@@ -13,13 +13,13 @@
 #include "sim/sim_options.h"
 
 /*
- * board - one software NPU: the rules of the device interface (kdrv/core) between a socket and a set
- * of engine processes.
+ * board - one software NPU: the rules of the device interface (kdrv/core) between a socket and a
+ * set of engine processes.
  *
- * Everything but the releasers runs in one thread, the one that called nursery_start(): engines end
- * with it. The rules call down through board_backend; what must not happen within such a call (start
- * an engine, tell the rules of an end) is left in flags that board_watch_run() acts on before the
- * loop turns again.
+ * Everything but the releasers runs in one thread, the one that called nursery_start(): engines
+ * end with it. The rules call down through board_backend; what must not happen within such a call
+ * (start an engine, tell the rules of an end) is left in flags that board_watch_run() acts on
+ * before the loop turns again.
  */
 
 struct board_space;
@@ -48,6 +48,8 @@ struct board {
 	/* left for board_watch_run() */
 	uint32_t bad_pages[BOARD_BAD_PAGES];
 	unsigned int bad_count;
+	bool nursery_dead; /* there can be no new engine */
+	uint32_t health;   /* as last told */
 
 	/* use of the cores */
 	uint64_t busy_ns; /* by engines that have ended */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of packets before the socket, a budget of messages behind it. The engine answers messages in
- * the order of their numbers, so one counter says what is still open; when an answer comes, the next
- * message's time begins.
+ * A list of packets before the socket, a budget of messages behind it. The engine answers messages
+ * in the order of their numbers, so one counter says what is still open; when an answer comes, the
+ * next message's time begins.
  */
 #include "sim/board_channel.h"
 
@@ -113,7 +113,7 @@ static void channel_flush(struct board_channel *self)
 		if (r == -EAGAIN)
 			return;
 		if (r < 0) {
-			channel_break(self, "closed its control socket");
+			self->closed = true;
 			return;
 		}
 		packet_free(channel_pop(self));
@@ -136,16 +136,17 @@ static uint64_t channel_give(struct board_channel *self, enum engine_msg_type ty
 
 	if (self->answered + 1 == self->sent)
 		self->progress_ns = sim_now();
-	if (self->broken)
+	if (self->broken || self->closed)
 		return head.seq;
 	if (!self->first)
 		r = channel_write(self, &head, payload, fds, nfds);
 	/* Lent fds belong to an engine's first message, which an empty socket takes. */
 	if (r == -EAGAIN && (!nfds || memory))
 		r = channel_enqueue(self, &head, payload, memory);
-	if (r < 0)
-		channel_break(self, r == -EPIPE ? "closed its control socket" :
-						  "does not read its messages");
+	if (r == -EPIPE || r == -ECONNRESET)
+		self->closed = true;
+	else if (r < 0)
+		channel_break(self, "does not read its messages");
 	return head.seq;
 }
 
@@ -254,7 +255,7 @@ static bool channel_receive(struct board_channel *self)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
-		channel_break(self, "closed its control socket");
+		self->closed = true;
 		return false;
 	}
 	if (channel_drop_fds(self, &msg)) {
@@ -278,7 +279,7 @@ static void channel_ready(struct board_source *source, uint32_t events)
 		channel_flush(self);
 	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		return;
-	for (int i = 0; i < CHANNEL_A_TURN && !self->broken; i++) {
+	for (int i = 0; i < CHANNEL_A_TURN && !self->broken && !self->closed; i++) {
 		uint64_t now = sim_now();
 
 		if (now - self->window_ns >= CHANNEL_WINDOW) {
@@ -286,16 +287,15 @@ static void channel_ready(struct board_source *source, uint32_t events)
 			self->used = 0;
 		}
 		if (self->used++ >= CHANNEL_BUDGET) {
-			if (events & EPOLLHUP)
-				channel_break(self, "closed its control socket");
+			self->closed |= (events & EPOLLHUP) != 0;
 			self->throttled = true;
 			break;
 		}
 		if (!channel_receive(self))
 			break;
 	}
-	/* The owner looks at `broken` before the loop turns again; a hang-up must not spin till then. */
-	if (self->broken)
+	/* A hang-up would wake the loop for ever. */
+	if (self->broken || self->closed)
 		board_loop_delete(self->loop, &self->source);
 	else if (self->throttled)
 		board_loop_modify(self->loop, &self->source, self->first ? EPOLLOUT : 0);
@@ -321,25 +321,27 @@ void board_channel_close(struct board_channel *self)
 	board_loop_delete(self->loop, &self->source);
 	close(self->source.fd);
 	self->source.fd = -1;
-	channel_break(self, "closed");
+	self->closed = true;
 	while (self->first)
 		packet_free(channel_pop(self));
 }
 
 uint64_t board_channel_deadline(const struct board_channel *self, uint64_t limit_ns)
 {
-	return self->answered == self->sent ? UINT64_MAX : self->progress_ns + limit_ns;
+	if (self->closed || self->answered == self->sent)
+		return UINT64_MAX;
+	return self->progress_ns + limit_ns;
 }
 
 uint64_t board_channel_resume_ns(const struct board_channel *self)
 {
-	return self->throttled ? self->window_ns + CHANNEL_WINDOW : UINT64_MAX;
+	return self->throttled && !self->closed ? self->window_ns + CHANNEL_WINDOW : UINT64_MAX;
 }
 
 void board_channel_resume(struct board_channel *self)
 {
 	self->throttled = false;
-	if (!self->broken)
+	if (!self->broken && !self->closed)
 		board_loop_modify(self->loop, &self->source,
 				  EPOLLIN | (self->first ? EPOLLOUT : 0));
 }

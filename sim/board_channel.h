@@ -14,10 +14,11 @@
  * board_channel - the board's end of the socket to one engine.
  *
  * Sends never block: what the socket does not take waits in a list, with a reference to the memory
- * whose fd it carries. What arrives is checked for form here (magic, type, length, no fds, answers in
- * the order of the messages) and handed on; a peer that breaks the form, closes the socket, or lets
- * the list grow over its limit leaves `broken` set, and the owner ends the engine. A peer that floods
- * is read at a bounded rate. Embedded in its owner; loop thread.
+ * whose fd it carries. What arrives is checked for form here (magic, type, length, no fds, answers
+ * in the order of the messages) and handed on; a peer that breaks the form, or lets the list grow
+ * over its limit, leaves `broken` set, one that hangs up `closed`; the owner looks at both after
+ * each turn of the loop. A peer that floods is read at a bounded rate. Embedded in its owner; loop
+ * thread.
  */
 
 #define BOARD_CHANNEL_QUEUE 65536u /* messages that may wait */
@@ -26,7 +27,7 @@ struct board_channel;
 struct board_channel_packet;
 
 struct board_channel_ops {
-	/* An answer: to messages in turn, each once. ENGINE_READY is the one to the first message. */
+	/* An answer: to messages in turn, each once. ENGINE_READY is that to the first one. */
 	void (*answer)(struct board_channel *channel, const struct engine_ack *ack);
 	void (*funcs)(struct board_channel *channel, const struct engine_funcs *funcs);
 	void (*fault)(struct board_channel *channel, const struct engine_fault_msg *fault);
@@ -45,6 +46,7 @@ struct board_channel {
 	uint64_t window_ns;   /* reading: begin of the window of the budget */
 	unsigned int used;
 	bool throttled;
+	bool closed;        /* the peer hung up, as it does when it ends */
 	const char *broken; /* why, or NULL */
 };
 

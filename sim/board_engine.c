@@ -105,7 +105,7 @@ static void engine_ended(struct board_engine *engine, const siginfo_t *info,
 	if (!board->ending)
 		board_engine_fail_load(engine);
 	engine_free(engine);
-	board_space_engine_ended(space, orderly, tasks > 0);
+	board_space_engine_ended(space, tasks > 0);
 }
 
 static void engine_exit_ready(struct board_source *source, uint32_t events)
@@ -211,6 +211,8 @@ static int engine_spawn(struct board_engine *engine)
 	if (r < 0)
 		return r;
 	r = nursery_spawn(board->nursery, theirs, &child);
+	if (r == -EPIPE)
+		board->nursery_dead = true;
 	if (r < 0)
 		return r;
 	engine->pid = child.pid;
@@ -274,5 +276,6 @@ int board_engine_start(struct board_space *space)
 	sim_log(SIM_LOG_INFO, "session %llu: engine %d started, number %u",
 		(unsigned long long)space->id, (int)engine->pid, space->starts + 1);
 	space->starts++;
+	npu_core_engine_started(space->board->core, space->session);
 	return 0;
 }

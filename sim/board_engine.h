@@ -13,13 +13,13 @@
  * board_engine - one engine process, as the board sees it.
  *
  * Started for a space, it is told all that the space has (SETUP, maps, contexts, modules, queues,
- * START), then what changes. It ends by itself (status 0, when it suspects itself), by a crash, or by
- * board_engine_kill(); in each case its pidfd tells, it is reaped, what ran is taken from its state
- * page, and the space decides about the next one. What it writes there or sends is a claim about its
- * own session. Loop thread.
+ * START), then what changes. It ends by itself (status 0, when it suspects itself), by a crash, or
+ * by board_engine_kill(); in each case its pidfd tells, it is reaped, what ran is taken from its
+ * state page, and the space decides about the next one. What it writes there or sends is a claim
+ * about its own session. Loop thread.
  */
 
-#define ENGINE_STACK_SIZE (256u << 10) /* of a kernel */
+#define ENGINE_STACK_SIZE (1u << 20) /* of a kernel */
 #define ENGINE_SPIN_US 50u
 
 /* A core, between two looks of the watch. */

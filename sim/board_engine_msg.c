@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages to an engine and its answers. Structs of the rules (npu_map, npu_queue ...) are only read
- * here; where that happens outside of an admin command the core's lock is held.
+ * Messages to an engine and its answers. Structs of the rules (npu_map, npu_queue ...) are only
+ * read here; where that happens outside of an admin command the core's lock is held.
  */
 #include "sim/board_engine_msg.h"
 
@@ -265,8 +265,6 @@ static void engine_answer(struct board_channel *channel, const struct engine_ack
 		space->failed.count = 0;
 		if (ack->status)
 			board_engine_kill(engine, NPU_FAULT_ENGINE, "does not start");
-		else
-			npu_core_engine_started(space->board->core, space->session);
 		break;
 	default:
 		break;

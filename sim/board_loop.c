@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One epoll instance. The turn's events lie in the loop so that a deleted source can be taken out of
- * those not yet delivered.
+ * One epoll instance. The turn's events lie in the loop so that a deleted source can be taken out
+ * of those not yet delivered.
  */
 #include "sim/board_loop.h"
 

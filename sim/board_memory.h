@@ -29,7 +29,7 @@ int board_memory_new(struct board_release *release, const char *name, uint64_t b
 struct board_memory *board_memory_ref(struct board_memory *memory);
 /* NULL is allowed. */
 void board_memory_unref(struct board_memory *memory);
-/* As unref by the maker; retired(arg) runs in the loop, later, when the file has been given back. */
+/* As unref by the maker; retired(arg) runs in the loop once the file has been given back. */
 void board_memory_retire(struct board_memory *memory, void (*retired)(void *arg), void *arg);
 
 /* The file alone: a sealed memfd of that size. */

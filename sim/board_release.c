@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of jobs under a mutex, a thread that takes them in order, and an eventfd by which marks that
- * were reached come back to the loop. When there is no memory for a job the caller does it itself:
- * slow, but nothing is lost.
+ * A list of jobs under a mutex, a thread that takes them in order, and an eventfd by which marks
+ * that were reached come back to the loop. When there is no memory for a job the caller does it
+ * itself: slow, but nothing is lost.
  */
 #include "sim/board_release.h"
 
@@ -15,7 +15,7 @@
 
 #include "sim/sim_fd.h"
 
-enum job_kind { JOB_CLOSE, JOB_PUNCH, JOB_POPULATE, JOB_MARK };
+enum job_kind { JOB_CLOSE, JOB_FILE, JOB_PUNCH, JOB_POPULATE, JOB_MARK };
 
 struct job_list {
 	struct board_job *first, **last;
@@ -29,6 +29,7 @@ struct board_release {
 	pthread_cond_t wake;
 	struct job_list todo;
 	struct job_list marks;
+	uint64_t backlog; /* bytes of JOB_FILE */
 	bool ending;
 };
 
@@ -61,8 +62,8 @@ static void job_run(struct board_job *job)
 {
 	int r = 0;
 
-	/* A failure leaves pages behind that are nobody else's; closing gives them back in the end. */
-	if (job->kind == JOB_PUNCH)
+	/* A failure leaves pages that are nobody else's; closing gives them back in the end. */
+	if (job->kind == JOB_FILE || job->kind == JOB_PUNCH)
 		r = fallocate(job->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			      (off_t)job->offset, (off_t)job->bytes);
 	else if (job->kind == JOB_POPULATE)
@@ -96,8 +97,10 @@ static void *release_thread(void *arg)
 		}
 		pthread_mutex_unlock(&self->lock);
 		job_run(job);
-		free(job);
 		pthread_mutex_lock(&self->lock);
+		if (job->kind == JOB_FILE)
+			self->backlog -= job->bytes;
+		free(job);
 	}
 	pthread_mutex_unlock(&self->lock);
 	return NULL;
@@ -174,6 +177,8 @@ static void release_push(struct board_release *self, struct board_job *job)
 {
 	pthread_mutex_lock(&self->lock);
 	job_list_push(&self->todo, job);
+	if (job->kind == JOB_FILE)
+		self->backlog += job->bytes;
 	pthread_cond_signal(&self->wake);
 	pthread_mutex_unlock(&self->lock);
 }
@@ -197,7 +202,17 @@ void board_release_close(struct board_release *self, int fd)
 
 void board_release_file(struct board_release *self, int fd, uint64_t bytes)
 {
-	release_give(self, (struct board_job){ .kind = JOB_PUNCH, .fd = fd, .bytes = bytes });
+	release_give(self, (struct board_job){ .kind = JOB_FILE, .fd = fd, .bytes = bytes });
+}
+
+uint64_t board_release_backlog(struct board_release *self)
+{
+	uint64_t backlog;
+
+	pthread_mutex_lock(&self->lock);
+	backlog = self->backlog;
+	pthread_mutex_unlock(&self->lock);
+	return backlog;
 }
 
 /* Without an fd to spare the job is skipped: the pages go with the file. */
@@ -216,7 +231,8 @@ void board_release_range(struct board_release *self, int fd, uint64_t offset, ui
 
 void board_release_populate(struct board_release *self, int fd, uint64_t bytes)
 {
-	release_give_copy(self, (struct board_job){ .kind = JOB_POPULATE, .fd = fd, .bytes = bytes });
+	release_give_copy(self, (struct board_job){
+		.kind = JOB_POPULATE, .fd = fd, .bytes = bytes });
 }
 
 void board_release_mark(struct board_release *self, struct board_job *mark,

@@ -16,7 +16,7 @@
 
 struct board_release;
 
-/* What was given to the releaser. A mark is embedded in its owner, who keeps it until it is reached. */
+/* What was given to the releaser. A mark is embedded in its owner, who keeps it till reached. */
 struct board_job {
 	struct board_job *next;
 	unsigned int kind;
@@ -34,6 +34,8 @@ void board_release_free(struct board_release *release);
 void board_release_close(struct board_release *release, int fd);
 /* Takes the memfd over: punches [0, bytes), closes it. */
 void board_release_file(struct board_release *release, int fd, uint64_t bytes);
+/* Bytes of files that were given by board_release_file() and are not yet back. */
+uint64_t board_release_backlog(struct board_release *release);
 /* Punches a part. The fd is lent, and duplicated. */
 void board_release_range(struct board_release *release, int fd, uint64_t offset, uint64_t bytes);
 /* Backs [0, bytes) with memory. The fd is lent, and duplicated. */

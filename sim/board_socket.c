@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection reads one packet at a time into the socket's buffer, hands the struct to ops->call in
- * place, and sends the answer from there. Only an answer that the kernel does not take at once is
- * copied, to the connection's queue. Ids of connections are never used twice.
+ * A connection reads one packet at a time into the socket's buffer, hands the struct to ops->call
+ * in place, and sends the answer from there. Only an answer that the kernel does not take at once
+ * is copied, to the connection's queue. Ids of connections are never used twice.
  */
 #include "sim/board_socket.h"
 
@@ -50,6 +50,7 @@ struct board_socket {
 	struct connection *connections;
 	unsigned int count;
 	uint64_t next_id;
+	int spare_fd; /* to take and drop a connection when there are no fds left */
 	struct sim_log_limit limit;
 	_Alignas(16) char packet[NPU_MSG_MAX];
 };
@@ -185,11 +186,17 @@ static int connection_queue(struct connection *conn, const void *data, size_t le
 	return 0;
 }
 
-static void connection_send(struct connection *conn, const void *data, size_t len,
+static void connection_send(struct connection *conn, void *data, size_t len,
 			    const struct board_reply_fds *fds)
 {
 	int r = conn->first ? -EAGAIN : packet_send(conn->source.fd, data, len, fds);
 
+	if (r == -ETOOMANYREFS) {
+		/* The same call number gives the result once more, with fds. */
+		((struct npu_msg *)data)->result = -EMFILE;
+		fds = NULL;
+		r = packet_send(conn->source.fd, data, len, NULL);
+	}
 	if (r == -EAGAIN)
 		r = connection_queue(conn, data, len, fds, 0);
 	if (r < 0)
@@ -316,6 +323,17 @@ static void connection_ready(struct board_source *source, uint32_t events)
 		connection_end(conn, why);
 }
 
+/* Out of fds: drops the next connection, which would keep the loop turning. */
+static void socket_refuse(struct board_socket *self)
+{
+	int fd;
+
+	sim_fd_close(&self->spare_fd);
+	fd = accept4(self->source.fd, NULL, NULL, SOCK_CLOEXEC);
+	sim_fd_close(&fd);
+	self->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static void socket_accept(struct board_source *source, uint32_t events)
 {
 	struct board_socket *self = sim_container(source, struct board_socket, source);
@@ -329,6 +347,8 @@ static void socket_accept(struct board_source *source, uint32_t events)
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != EINTR && sim_log_limit_ok(&self->limit))
 			sim_log(SIM_LOG_ERROR, "accept: %m");
+		if (errno == EMFILE || errno == ENFILE)
+			socket_refuse(self);
 		return;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
@@ -383,6 +403,7 @@ int board_socket_new(struct board_loop *loop, struct board_release *release, int
 		return -ENOMEM;
 	self->source.fd = listen_fd;
 	self->source.ready = socket_accept;
+	self->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	self->loop = loop;
 	self->release = release;
 	self->owner = owner;
@@ -390,6 +411,7 @@ int board_socket_new(struct board_loop *loop, struct board_release *release, int
 	self->arg = arg;
 	r = board_loop_add(loop, &self->source, EPOLLIN);
 	if (r < 0) {
+		sim_fd_close(&self->spare_fd);
 		free(self);
 		return r;
 	}
@@ -410,6 +432,7 @@ void board_socket_free(struct board_socket *self)
 	}
 	board_loop_delete(self->loop, &self->source);
 	close(self->source.fd);
+	sim_fd_close(&self->spare_fd);
 	free(self);
 }
 
@@ -444,7 +467,7 @@ void board_socket_resume(struct board_socket *self, uint64_t ticket)
 			if (packet->ticket != ticket)
 				continue;
 			*at = packet->next;
-			/* By the queue, so that whatever breaks shows in the connection's callback. */
+			/* By the queue: what breaks then shows in the connection's callback. */
 			connection_push(conn, packet);
 			return;
 		}
@@ -453,11 +476,12 @@ void board_socket_resume(struct board_socket *self, uint64_t ticket)
 
 static int socket_holder(const char *path, const struct sockaddr_un *address, pid_t *ret_holder)
 {
-	cleanup(sim_fd_close) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	cleanup(sim_fd_close) int fd = -1;
 	struct ucred peer = { .pid = 0 };
 	socklen_t len = sizeof(peer);
 	struct stat st;
 
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	if (lstat(path, &st) < 0)

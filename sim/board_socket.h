@@ -37,9 +37,9 @@ struct board_socket_ops {
 	/* A connection: its number, never used twice. *ret_peer comes back below. */
 	int (*opened)(void *arg, uint64_t connection, void **ret_peer);
 	/*
-	 * One call: data has `bytes` of the caller's struct (at least a struct npu_head), answered in
-	 * place with as many. Returns the result; with an error no fd is sent. BOARD_CALL_HELD: the
-	 * result is 0, but the answer waits for board_socket_resume() with *ret_ticket.
+	 * One call: data has `bytes` of the caller's struct (at least a struct npu_head), answered
+	 * in place with as many. Returns the result; with an error no fd is sent. BOARD_CALL_HELD:
+	 * the result is 0, but the answer waits for board_socket_resume() with *ret_ticket.
 	 */
 	int (*call)(void *arg, void *peer, unsigned int nr, void *data, size_t bytes,
 		    struct board_reply_fds *ret_fds, uint64_t *ret_ticket);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The space outlives its session's last command: the engine must be reaped, then the releaser must be
- * through with the slab, and only then the rules hear that everything is gone.
+ * The space outlives its session's last command: the engine must be reaped, then the releaser must
+ * be through with the slab, and only then the rules hear that everything is gone.
  */
 #include "sim/board_space.h"
 
@@ -155,7 +155,7 @@ static bool space_dies_again(struct board_space *space)
 	return oldest && now - oldest < 1000 * SIM_MS;
 }
 
-void board_space_engine_ended(struct board_space *space, bool orderly, bool progress)
+void board_space_engine_ended(struct board_space *space, bool progress)
 {
 	for (uint32_t slot = 0; slot < NPU_MAX_QUEUES; slot++) {
 		if (space->stopping_slots[slot / 64] & 1ull << slot % 64)
@@ -166,8 +166,8 @@ void board_space_engine_ended(struct board_space *space, bool orderly, bool prog
 		return;
 	}
 	if (progress)
-		space->death_next = 0, space->deaths[SPACE_DEATHS - 1] = 0;
-	if (!orderly && !progress && !space->stopping && !space->lost && space_dies_again(space))
+		memset(space->deaths, 0, sizeof(space->deaths));
+	if (!progress && !space->stopping && !space->lost && space_dies_again(space))
 		board_space_lose(space, "its engines die as fast as they are started");
 }
 

@@ -78,8 +78,11 @@ void board_space_end(struct board_space *space);
 /* Never again an engine: closes the life pipe, ends the engine. May be called twice. */
 void board_space_lose(struct board_space *space, const char *why);
 
-/* Its engine was reaped; space->engine is NULL. Decides what follows. */
-void board_space_engine_ended(struct board_space *space, bool orderly, bool progress);
+/*
+ * Its engine was reaped (space->engine is NULL), having finished tasks or not, or could not be
+ * started. Decides what follows.
+ */
+void board_space_engine_ended(struct board_space *space, bool progress);
 /* An engine may be started now; if not, respawn_ns says when. */
 bool board_space_may_start(struct board_space *space, uint64_t now);
 /* Adds a task to those that the next engine must fail. */
@@ -90,8 +93,9 @@ void board_space_failed(struct board_space *space, uint32_t slot, uint64_t head,
 struct npu_slab_header *board_space_header(struct board_space *space);
 struct npu_ring_ctrl *board_space_ring(struct board_space *space, uint32_t slot);
 /*
- * Makes a ring fresh for a new queue. BOARD_CALL_HELD: once the engine has let go of the slot's last
- * one; then the engine is told of it, too, and the answer of the call (board.ticket) is sent. -ENOMEM.
+ * Makes a ring fresh for a new queue. BOARD_CALL_HELD: once the engine has let go of the slot's
+ * last one; then the engine is told of it, too, and the answer of the call (board.ticket) is sent.
+ * -ENOMEM.
  */
 int board_space_ring_open(struct board_space *space, const struct npu_queue *queue);
 /* True while the above is still to come. */

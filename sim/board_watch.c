@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state page is written by the engine, so what is read there decides only over that engine: a
- * counter that stands still and is odd is a kernel that runs. Time limits count from when we first saw
- * the run, and are enforced by abort, then by kill.
+ * counter that stands still and is odd is a kernel that runs. Time limits count from when we first
+ * saw the run, and are enforced by abort, then by kill.
  *
  * An engine that sleeps wakes by its doorbell. The board watches that eventfd, edge-triggered, and
- * reads it never: EPOLLIN is there for the wake-up, EPOLLOUT because an engine that drained it before
- * we looked must not hide the write. It is watched only after a second of rest, and one more look
- * follows 50 ms later, for what began while the watch was set up.
+ * reads it never: EPOLLIN is there for the wake-up, EPOLLOUT because an engine that drained it
+ * before we looked must not hide the write. It is watched only after a second of rest, and one
+ * more look follows 50 ms later, for what began while the watch was set up.
  */
 #include "config.h"
 
@@ -257,6 +257,8 @@ static void engine_watch(struct board_engine *engine, uint64_t now)
 
 	if (engine->killed)
 		return;
+	if (channel->closed)
+		board_engine_leave(engine); /* it ends; its pidfd says when */
 	if (channel->broken)
 		board_engine_kill(engine, NPU_FAULT_ENGINE, channel->broken);
 	else if (now >= engine->exit_ns)
@@ -277,7 +279,7 @@ static void space_start(struct board_space *space, uint64_t now)
 {
 	if (board_space_may_start(space, now) && board_engine_start(space) < 0) {
 		space->respawn_ns = now + 50 * SIM_MS;
-		board_space_engine_ended(space, false, false);
+		board_space_engine_ended(space, false);
 	}
 }
 
@@ -330,10 +332,18 @@ void board_watch_run(struct board *board)
 	}
 	if (any)
 		watch_sample(board, now);
-	if (now >= board->orphans_ns)
-		board->orphans_ns = npu_core_orphans_expire(board->core,
-							    board->options.orphan_grace_ms * SIM_MS) ?
-					    now + ORPHAN_STEP : UINT64_MAX;
+	if (board->nursery_dead && board->health == NPU_HEALTH_OK) {
+		board->health = NPU_HEALTH_DEGRADED;
+		sim_log(SIM_LOG_ERROR, "the nursery died: no new engine can be started; restart "
+			"npu-sim");
+		npu_core_health(board->core, board->health);
+	}
+	if (now >= board->orphans_ns) {
+		uint64_t grace_ns = board->options.orphan_grace_ms * SIM_MS;
+
+		board->orphans_ns = npu_core_orphans_expire(board->core, grace_ns) ?
+			now + ORPHAN_STEP : UINT64_MAX;
+	}
 }
 
 uint64_t board_watch_next(struct board *board)
@@ -352,7 +362,8 @@ uint64_t board_watch_next(struct board *board)
 		}
 		if (engine->killed)
 			continue;
-		if (engine->channel.broken)
+		if (engine->channel.broken ||
+		    (engine->channel.closed && engine->exit_ns == UINT64_MAX))
 			return 0;
 		sooner(&next, engine->exit_ns);
 		sooner(&next, board_channel_deadline(&engine->channel, board_engine_limit()));

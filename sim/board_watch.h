@@ -12,7 +12,7 @@
  * state pages (time limits of kernels, aborts, waits, suspect engines), and measures how much the
  * cores are used. How often it looks:
  *   5 ms    while a kernel that was told to end has not
- *   10 ms   while kernels run, or somebody waits by WAIT; or when a time limit ends, if that is sooner
+ *   10 ms   while kernels run, or somebody waits by WAIT; sooner when a time limit ends
  *   50 ms   while workers are awake, and for a second after
  *   1 s     while an engine sleeps: then the doorbell of its space wakes the board, too
  *   never   while there is no engine

@@ -19,7 +19,7 @@
 #include "sim/engine_proto.h"
 
 #define MEMORY_MIN (16ull << 20)
-#define MEMORY_MAX (NPU_WINDOW_SIZE / 2)
+#define MEMORY_MAX (256ull << 30)
 
 struct option {
 	const char *name;

@@ -25,8 +25,8 @@ struct sim_options {
 };
 
 /*
- * 0: run. 1: --help or --version was printed. -EINVAL: a wrong option, and a line on stderr that says
- * which and why.
+ * 0: run. 1: --help or --version was printed. -EINVAL: a wrong option, and a line on stderr that
+ * says which and why.
  */
 int sim_options_parse(int argc, char **argv, struct sim_options *ret_options);
 

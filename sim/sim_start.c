@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Order matters: the fork of --detach comes first, so that locks, the socket's credentials and the
- * nursery's parent are all the process that stays; the nursery comes before any thread and before the
- * socket, so that it inherits nothing.
+ * nursery's parent are all the process that stays; the log file comes before the nursery, which
+ * keeps the stderr that it finds; the nursery comes before any thread.
  */
 #include "config.h"
 
@@ -25,8 +25,12 @@
 struct sim_run {
 	const struct sim_options *options;
 	struct sim_lock socket_lock, pid_lock;
-	int ready_fd; /* to the waiting parent of --detach */
+	int ready_fd; /* to the waiting parent of --detach; -1: none waits */
 };
+
+/* What the parent is told. */
+#define WORD_LOG   'l' /* from now on errors go to the log file */
+#define WORD_READY 'r'
 
 static void start_nursery_log(void *arg, int priority, const char *text)
 {
@@ -88,81 +92,92 @@ static int start_listen(const struct sim_options *options, int *ret_fd)
 	return r;
 }
 
-/* "npu-sim-N.log" beside the socket. */
-static int start_log_file(const struct sim_options *options)
+/* "npu-sim-N.log" beside the socket. NULL: no memory. */
+static char *start_log_path(const struct sim_options *options)
 {
 	const char *slash = strrchr(options->socket, '/');
-	cleanup(sim_free) char *path = NULL;
-	int fd;
+	char *path;
 
 	if (asprintf(&path, "%.*snpu-sim-%u.log", slash ? (int)(slash + 1 - options->socket) : 0,
 		     options->socket, options->device) < 0)
+		return NULL;
+	return path;
+}
+
+/* Stdio of a background process. */
+static int start_background(struct sim_run *run)
+{
+	cleanup(sim_free) char *path = start_log_path(run->options);
+	cleanup(sim_fd_close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	cleanup(sim_fd_close) int log = -1;
+	char word = WORD_LOG;
+
+	if (!path || null < 0)
 		return -ENOMEM;
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0) {
+	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (log < 0) {
 		int r = -errno;
 
 		sim_log(SIM_LOG_ERROR, "%s: cannot open the log: %s", path, strerror(-r));
 		return r;
 	}
-	dup2(fd, STDERR_FILENO);
-	close(fd);
-	return 0;
-}
-
-/* Stdio of a background process; tells the parent that it may go. */
-static int start_background(struct sim_run *run)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int r;
-
-	if (null < 0)
-		return -errno;
+	if (write(run->ready_fd, &word, 1) != 1)
+		return -EPIPE;
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	close(null);
-	r = start_log_file(run->options);
-	if (r < 0)
-		return r;
-	if (write(run->ready_fd, "", 1) != 1)
-		return -EPIPE;
-	sim_fd_close(&run->ready_fd);
+	dup2(log, STDERR_FILENO);
 	return 0;
 }
 
-static int start_board(struct sim_run *run)
+static void start_ready(struct sim_run *run)
+{
+	char word = WORD_READY;
+
+	sd_notify(0, "READY=1");
+	if (run->ready_fd >= 0 && write(run->ready_fd, &word, 1) != 1)
+		sim_log(SIM_LOG_NOTICE, "whoever started us has gone");
+	sim_fd_close(&run->ready_fd);
+	sim_log(SIM_LOG_NOTICE, "ready at %s: %llu MiB, %u cores", run->options->socket,
+		(unsigned long long)(run->options->memory >> 20), run->options->cores);
+}
+
+static int start_nursery(struct nursery **ret_nursery)
 {
 	struct nursery_config config = {
 		.engine_main = engine_main,
 		.log = start_nursery_log,
 	};
-	struct nursery *nursery;
-	struct board *board;
-	int fd = -1, r;
+	int r = nursery_start(&config, ret_nursery);
 
-	r = nursery_start(&config, &nursery);
-	if (r < 0) {
+	if (r < 0)
 		sim_log(SIM_LOG_ERROR, "cannot cage engines on this host: %s; no kernel may run",
 			strerror(-r));
+	return r;
+}
+
+/* With the socket listening: everything else. Takes the fd over. */
+static int start_board(struct sim_run *run, int listen_fd)
+{
+	struct nursery *nursery;
+	struct board *board;
+	int r = 0;
+
+	if (run->ready_fd >= 0)
+		r = start_background(run);
+	if (r == 0)
+		r = start_nursery(&nursery);
+	if (r < 0) {
+		close(listen_fd);
 		return r;
 	}
-	r = start_listen(run->options, &fd);
-	if (r == 0)
-		r = board_new(run->options, nursery, fd, &board);
+	r = board_new(run->options, nursery, listen_fd, &board);
 	if (r < 0) {
 		nursery_stop(nursery);
 		return r;
 	}
-	if (run->ready_fd >= 0)
-		r = start_background(run);
-	if (r == 0) {
-		sd_notify(0, "READY=1");
-		sim_log(SIM_LOG_NOTICE, "ready at %s: %llu MiB, %u cores", run->options->socket,
-			(unsigned long long)(run->options->memory >> 20), run->options->cores);
-		r = board_run(board);
-		sd_notify(0, "STOPPING=1");
-	}
-	unlink(run->options->socket);
+	start_ready(run);
+	r = board_run(board);
+	sd_notify(0, "STOPPING=1");
 	board_free(board);
 	return r;
 }
@@ -175,14 +190,18 @@ static int start_run(const struct sim_options *options, int ready_fd)
 		.pid_lock = SIM_LOCK_INIT,
 		.ready_fd = ready_fd,
 	};
-	int r;
+	int fd, r;
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	start_raise_files();
 	r = start_locks(&run);
 	if (r == 0)
-		r = start_board(&run);
+		r = start_listen(options, &fd);
+	if (r == 0) {
+		r = start_board(&run, fd);
+		unlink(options->socket);
+	}
 	sim_lock_drop(&run.pid_lock);
 	sim_lock_drop(&run.socket_lock);
 	sim_fd_close(&run.ready_fd);
@@ -190,19 +209,28 @@ static int start_run(const struct sim_options *options, int ready_fd)
 }
 
 /* The parent: waits for the word of the child, or for its end. */
-static int start_await(int fd, pid_t child)
+static int start_await(const struct sim_options *options, int fd, pid_t child)
 {
-	char word;
-	ssize_t n;
+	cleanup(sim_free) char *path = start_log_path(options);
+	bool logs = false;
 	int status;
+	char word;
 
-	do {
-		n = read(fd, &word, 1);
-	} while (n < 0 && errno == EINTR);
-	if (n == 1)
-		return EXIT_SUCCESS;
+	for (;;) {
+		ssize_t n = read(fd, &word, 1);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		if (word == WORD_READY)
+			return EXIT_SUCCESS;
+		logs = true;
+	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
+	if (logs)
+		fprintf(stderr, "npu-sim: did not start; %s says why\n", path ? path : "its log");
 	return EXIT_FAILURE;
 }
 
@@ -225,7 +253,7 @@ int sim_start(const struct sim_options *options)
 	}
 	if (child) {
 		close(ready[1]);
-		return start_await(ready[0], child);
+		return start_await(options, ready[0], child);
 	}
 	close(ready[0]);
 	setsid();

@@ -162,14 +162,9 @@ test_isolation_LDADD = $(CLIENT_LDADD)
 EXTRA_test_isolation_DEPENDENCIES = tests/unit/engine_kernels.npuk
 endif
 
-# The rules of the device interface, on a bench; fuzz-core is built by make fuzz-core.
+# The rules of the device interface, on a bench; their fuzz target is in tests/fuzz/local.mk.
 dist_check_SCRIPTS += tests/integration/test_core_freestanding.sh
 TESTS += tests/integration/test_core_freestanding.sh
-EXTRA_PROGRAMS += fuzz-core
-fuzz_core_SOURCES = tests/fuzz/fuzz_core.c tests/fuzz/fuzz_core.h tests/fuzz/fuzz_main.c \
-	tests/lib/core_rig.c tests/lib/core_rig.h
-fuzz_core_LDADD = libnpu-core.la
-CLEANFILES += fuzz-core
 if HAVE_CHECK
 CORE_CHECKS = check_core_call check_core_pages check_core_map check_core_window check_core_life \
 	check_core_fuzz
@@ -222,28 +217,119 @@ endif
 
 # The client's lower layers.
 if HAVE_CHECK
-CLIENT_CHECKS = check_ring check_waiter check_slab_heap check_handles check_last_error \
+CLIENT_LOW_CHECKS = check_ring check_waiter check_slab_heap check_handles check_last_error \
 	check_drv_caps
-check_PROGRAMS += $(CLIENT_CHECKS)
-TESTS += $(CLIENT_CHECKS)
-CLIENT_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
-CLIENT_LDADD = libnpu-client-core.la $(CHECK_LIBS)
+check_PROGRAMS += $(CLIENT_LOW_CHECKS)
+TESTS += $(CLIENT_LOW_CHECKS)
+CLIENT_LOW_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+CLIENT_LOW_LDADD = libnpu-client-core.la $(CHECK_LIBS)
 check_ring_SOURCES = tests/unit/check_ring.c tests/lib/fake_device.c tests/lib/fake_device.h
-check_ring_CPPFLAGS = $(CLIENT_CPPFLAGS)
-check_ring_LDADD = $(CLIENT_LDADD)
+check_ring_CPPFLAGS = $(CLIENT_LOW_CPPFLAGS)
+check_ring_LDADD = $(CLIENT_LOW_LDADD)
 check_waiter_SOURCES = tests/unit/check_waiter.c tests/lib/fake_device.c tests/lib/fake_device.h
-check_waiter_CPPFLAGS = $(CLIENT_CPPFLAGS)
-check_waiter_LDADD = $(CLIENT_LDADD)
+check_waiter_CPPFLAGS = $(CLIENT_LOW_CPPFLAGS)
+check_waiter_LDADD = $(CLIENT_LOW_LDADD)
 check_slab_heap_SOURCES = tests/unit/check_slab_heap.c
-check_slab_heap_CPPFLAGS = $(CLIENT_CPPFLAGS)
-check_slab_heap_LDADD = $(CLIENT_LDADD)
+check_slab_heap_CPPFLAGS = $(CLIENT_LOW_CPPFLAGS)
+check_slab_heap_LDADD = $(CLIENT_LOW_LDADD)
 check_handles_SOURCES = tests/unit/check_handles.c
-check_handles_CPPFLAGS = $(CLIENT_CPPFLAGS)
-check_handles_LDADD = $(CLIENT_LDADD)
+check_handles_CPPFLAGS = $(CLIENT_LOW_CPPFLAGS)
+check_handles_LDADD = $(CLIENT_LOW_LDADD)
 check_last_error_SOURCES = tests/unit/check_last_error.c
-check_last_error_CPPFLAGS = $(CLIENT_CPPFLAGS)
-check_last_error_LDADD = $(CLIENT_LDADD)
+check_last_error_CPPFLAGS = $(CLIENT_LOW_CPPFLAGS)
+check_last_error_LDADD = $(CLIENT_LOW_LDADD)
 check_drv_caps_SOURCES = tests/unit/check_drv_caps.c
-check_drv_caps_CPPFLAGS = $(CLIENT_CPPFLAGS)
-check_drv_caps_LDADD = $(CLIENT_LDADD)
+check_drv_caps_CPPFLAGS = $(CLIENT_LOW_CPPFLAGS)
+check_drv_caps_LDADD = $(CLIENT_LOW_LDADD)
+endif
+
+# npu-sim's board, driven without npud.
+if HAVE_CHECK
+BOARD_CHECKS = check_board_memory check_board_engine test_board test_board_work
+check_PROGRAMS += $(BOARD_CHECKS)
+TESTS += $(BOARD_CHECKS)
+BOARD_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
+	-DNPU_TEST_KERNELS='"$(abs_top_builddir)/tests/unit/engine_kernels.npuk"'
+SIM_CLIENT_SOURCES = tests/lib/sim_client.c tests/lib/sim_client.h
+check_board_memory_SOURCES = tests/unit/check_board_memory.c
+check_board_memory_CPPFLAGS = $(BOARD_CPPFLAGS)
+check_board_memory_LDADD = libnpusim.la $(CHECK_LIBS)
+check_board_engine_SOURCES = tests/unit/check_board_engine.c $(SIM_CLIENT_SOURCES)
+check_board_engine_CPPFLAGS = $(BOARD_CPPFLAGS)
+check_board_engine_LDADD = libnpu-testlib.la libnpusim.la $(CHECK_LIBS)
+test_board_SOURCES = tests/integration/test_board.c $(SIM_CLIENT_SOURCES)
+test_board_CPPFLAGS = $(BOARD_CPPFLAGS)
+test_board_LDADD = libnpu-testlib.la $(CHECK_LIBS)
+test_board_work_SOURCES = tests/integration/test_board_work.c $(SIM_CLIENT_SOURCES)
+test_board_work_CPPFLAGS = $(BOARD_CPPFLAGS)
+test_board_work_LDADD = libnpu-testlib.la $(CHECK_LIBS)
+EXTRA_test_board_work_DEPENDENCIES = tests/unit/engine_kernels.npuk
+endif
+
+# Fuzz targets.
+include tests/fuzz/local.mk
+
+# The daemon: its parts, the control protocol against a real npud and npu-sim, hostile clients.
+if HAVE_CHECK
+DAEMON_CHECKS = check_util check_conf check_loop check_wire check_status check_charge \
+	check_vaspace check_hal
+DAEMON_TESTS = test_control test_frames
+check_PROGRAMS += $(DAEMON_CHECKS) $(DAEMON_TESTS)
+TESTS += $(DAEMON_CHECKS) $(DAEMON_TESTS)
+DAEMON_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(PROTOBUFC_CFLAGS)
+DAEMON_LDADD = libnpud.la $(CHECK_LIBS)
+DAEMON_LIB = tests/lib/npud_proc.c tests/lib/npud_proc.h tests/lib/runner.h
+FRAME_LIB = $(DAEMON_LIB) tests/lib/frame_client.c tests/lib/frame_client.h
+check_util_SOURCES = tests/unit/check_util.c $(DAEMON_LIB)
+check_util_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_util_LDADD = $(DAEMON_LDADD)
+check_conf_SOURCES = tests/unit/check_conf.c tests/lib/runner.h
+check_conf_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_conf_LDADD = $(DAEMON_LDADD)
+check_loop_SOURCES = tests/unit/check_loop.c tests/lib/runner.h
+check_loop_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_loop_LDADD = $(DAEMON_LDADD)
+check_wire_SOURCES = tests/unit/check_wire.c tests/lib/runner.h
+check_wire_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_wire_LDADD = $(DAEMON_LDADD)
+check_status_SOURCES = tests/unit/check_status.c tests/lib/runner.h
+check_status_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_status_LDADD = $(DAEMON_LDADD)
+check_charge_SOURCES = tests/unit/check_charge.c tests/lib/runner.h
+check_charge_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_charge_LDADD = $(DAEMON_LDADD)
+check_vaspace_SOURCES = tests/unit/check_vaspace.c tests/lib/runner.h
+check_vaspace_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_vaspace_LDADD = $(DAEMON_LDADD)
+check_hal_SOURCES = tests/unit/check_hal.c $(DAEMON_LIB) tests/lib/fake_board.c \
+	tests/lib/fake_board.h
+check_hal_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_hal_LDADD = $(DAEMON_LDADD)
+test_control_SOURCES = tests/integration/test_control.c $(FRAME_LIB)
+test_control_CPPFLAGS = $(DAEMON_CPPFLAGS)
+test_control_LDADD = $(DAEMON_LDADD)
+test_frames_SOURCES = tests/integration/test_frames.c $(FRAME_LIB)
+test_frames_CPPFLAGS = $(DAEMON_CPPFLAGS)
+test_frames_LDADD = $(DAEMON_LDADD)
+endif
+
+# The client library end to end.
+if HAVE_CHECK
+CLIENT_LIVE_TESTS = test_copies test_streams test_fork_and_loss
+check_PROGRAMS += $(CLIENT_LIVE_TESTS)
+TESTS += $(CLIENT_LIVE_TESTS)
+CLIENT_LIVE_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
+	-DNPU_TEST_KERNELS='"$(abs_top_builddir)/tests/unit/engine_kernels.npuk"'
+CLIENT_LIVE_LDADD = libnpu-testlib.la libnpu-client.la $(CHECK_LIBS)
+test_copies_SOURCES = tests/integration/test_copies.c tests/lib/runner.h
+test_copies_CPPFLAGS = $(CLIENT_LIVE_CPPFLAGS)
+test_copies_LDADD = $(CLIENT_LIVE_LDADD)
+test_streams_SOURCES = tests/integration/test_streams.c tests/lib/runner.h
+test_streams_CPPFLAGS = $(CLIENT_LIVE_CPPFLAGS)
+test_streams_LDADD = $(CLIENT_LIVE_LDADD)
+EXTRA_test_streams_DEPENDENCIES = tests/unit/engine_kernels.npuk
+test_fork_and_loss_SOURCES = tests/integration/test_fork_and_loss.c tests/lib/runner.h
+test_fork_and_loss_CPPFLAGS = $(CLIENT_LIVE_CPPFLAGS)
+test_fork_and_loss_LDADD = $(CLIENT_LIVE_LDADD)
+EXTRA_test_fork_and_loss_DEPENDENCIES = tests/unit/engine_kernels.npuk
 endif

@@ -35,8 +35,7 @@ aclrtBinary aclrtCreateBinary(const void *data, size_t dataLen)
 	binary = drv_handle_new(&binaries);
 	if (!binary) {
 		rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003",
-			 "%s: no host memory, or %u "
-			 "descriptions exist: call aclrtDestroyBinary",
+			 "%s: no host memory, or %u descriptions exist: call aclrtDestroyBinary",
 			 __func__, BINARIES_MAX);
 		return NULL;
 	}
@@ -115,11 +114,10 @@ static int options_check(const char *function, const aclrtBinaryLoadOptions *opt
 					  NULL;
 			break;
 		case ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE:
-			return acl_bad_rt(
-				ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,
-				"options->options"
-				"[%zu] is CPU_KERNEL_MODE: this device has no AI CPU kernels",
-				i);
+			return acl_bad_rt(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,
+					  "options->options[%zu] is CPU_KERNEL_MODE: this device "
+					  "has no AI CPU kernels",
+					  i);
 		default:
 			value = (uint32_t)option->type;
 			allowed = "type 1 to 3";

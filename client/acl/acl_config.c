@@ -76,25 +76,24 @@ static int parse(const char *path, const char *text, size_t size, struct json_ob
 
 	if (strspn(text, " \t\r\n") == size)
 		return bad_file(ACL_ERROR_PARSE_FILE, path,
-				"the file is empty, it should be a JSON "
-				"object such as {}");
+				"the file is empty, it should be a JSON object such as {}");
 	tokener = json_tokener_new_ex(DEPTH_MAX + 1);
 	if (!tokener)
 		return bad_file(ACL_ERROR_BAD_ALLOC, path, "no host memory to parse it");
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-	root = json_tokener_parse_ex(tokener, text, (int)size);
+	root = json_tokener_parse_ex(tokener, text, (int)size + 1); /* the NUL ends a value */
 	error = json_tokener_get_error(tokener);
 	end = json_tokener_get_parse_end(tokener);
-	if (error == json_tokener_continue)
-		code = acl_bad(ACL_ERROR_PARSE_FILE, "aclInit",
-			       "configPath %s: not JSON, it ends after "
-			       "%zu bytes in the middle of a value",
-			       path, size);
+	if (error == json_tokener_continue || error == json_tokener_error_parse_eof)
+		code = acl_bad(
+			ACL_ERROR_PARSE_FILE, "aclInit",
+			"configPath %s: not JSON, it ends after %zu bytes in the middle of a value",
+			path, size);
 	else if (error == json_tokener_error_depth)
-		code = acl_bad(ACL_ERROR_PARSE_FILE, "aclInit",
-			       "configPath %s: at byte %zu more than "
-			       "%d objects and arrays in each other",
-			       path, end, DEPTH_MAX);
+		code = acl_bad(
+			ACL_ERROR_PARSE_FILE, "aclInit",
+			"configPath %s: at byte %zu more than %d objects and arrays in each other",
+			path, end, DEPTH_MAX);
 	else if (error != json_tokener_success)
 		code = acl_bad(ACL_ERROR_PARSE_FILE, "aclInit",
 			       "configPath %s: not JSON at byte %zu: %s", path, end,

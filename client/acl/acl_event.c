@@ -16,8 +16,8 @@ static int event_create(const char *function, uint32_t flag, bool ex, aclrtEvent
 	if (flag & ACL_EVENT_IPC) {
 		if (!ex || flag != ACL_EVENT_IPC)
 			return acl_bad(ACL_ERROR_INVALID_PARAM, function,
-				       "flag is 0x%x, allowed: "
-				       "ACL_EVENT_IPC alone, with aclrtCreateEventExWithFlag",
+				       "flag is 0x%x, allowed: ACL_EVENT_IPC alone, with "
+				       "aclrtCreateEventExWithFlag",
 				       flag);
 		return acl_bad_rt(
 			ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,

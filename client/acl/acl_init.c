@@ -31,8 +31,8 @@ static int more_use(const char *path, const struct acl_config *config)
 {
 	if (path && *path && strcmp(content, config->content))
 		return acl_bad(ACL_ERROR_INVALID_PARAM, "aclInit",
-			       "configPath %s: the library is in use "
-			       "with other settings: call aclFinalize first",
+			       "configPath %s: the library is in use with other settings: call "
+			       "aclFinalize first",
 			       path);
 	uses++;
 	return acl_bad(ACL_ERROR_REPEAT_INITIALIZE, "aclInit",

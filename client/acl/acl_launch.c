@@ -105,8 +105,7 @@ int acl_launch_config(const char *function, const aclrtLaunchKernelCfg *cfg,
 	}
 	if ((seen & both) == both)
 		return acl_bad(ACL_ERROR_INVALID_PARAM, function,
-			       "cfg has TIMEOUT and TIMEOUT_US, "
-			       "allowed: one of them");
+			       "cfg has TIMEOUT and TIMEOUT_US, allowed: one of them");
 	*ret_timeout_us = timeout_us;
 	return 0;
 }

@@ -32,20 +32,19 @@ struct acl_list {
 	pthread_mutex_t lock;
 	bool lock_made;
 	enum list_state state;
-	_Atomic bool launched, recent; /* whether it may make room */
+	_Atomic uint64_t used; /* last_serial at the last launch, 0: never launched */
 	uint64_t serial;
 	void *function;
 	char *name; /* of the kernel */
 	uint32_t nparams, nargs, nholders;
-	uint32_t size, params_size, capacity; /* used, of the kernel, allocated: bytes of data */
-	struct arg *args;		      /* nparams */
-	struct rt_placeholder *holders;	      /* nparams */
+	uint32_t size, capacity;	/* bytes of data: used, allocated */
+	struct arg *args;		/* nparams */
+	struct rt_placeholder *holders; /* nparams */
 	unsigned char *data;
 };
 
 static struct drv_handles lists = DRV_HANDLES_INIT(ACL_HANDLE_ARGS, LISTS_MAX, struct acl_list);
 static _Atomic uint64_t last_serial;
-static _Atomic uint32_t hand; /* where room was last made */
 
 static uint32_t slot_size(size_t size)
 {
@@ -126,30 +125,33 @@ bool acl_list_sweep(void)
 	return ended;
 }
 
-/*
- * Ends the lists whose kernels are no more, else one that was launched, and not again since the hand
- * last came by. Two rounds find it, if there is one.
- */
+/* Ends lists, or one, that were launched, but not since so many lists were made. */
+static bool end_unused(uint64_t age, bool one)
+{
+	uint64_t now = atomic_load(&last_serial);
+	bool ended = false;
+	uint32_t cursor = 0;
+	struct acl_list *list;
+
+	while (!(one && ended) && (list = drv_handle_next(&lists, &cursor))) {
+		uint64_t used = atomic_load(&list->used);
+		void *handle = drv_handle_of(&lists, list);
+
+		if (used && used + age <= now)
+			ended |= list_end(list, handle);
+	}
+	return ended;
+}
+
+/* Ends the lists whose kernels are no more, else those that were launched longest ago. */
 static bool make_room(void)
 {
-	uint32_t start = atomic_load(&hand);
-
 	if (acl_list_sweep())
 		return true;
-	for (uint32_t i = 0; i < 2 * LISTS_MAX; i++) {
-		uint32_t cursor = (start + i) % LISTS_MAX;
-		struct acl_list *list = drv_handle_next(&lists, &cursor);
-
-		if (!list)
-			continue;
-		if (!atomic_load(&list->launched) || atomic_exchange(&list->recent, false))
-			continue;
-		if (list_end(list, drv_handle_of(&lists, list))) {
-			atomic_store(&hand, cursor % LISTS_MAX);
+	for (uint64_t age = LISTS_MAX / 2; age; age /= 2)
+		if (end_unused(age, false))
 			return true;
-		}
-	}
-	return false;
+	return end_unused(0, true);
 }
 
 static bool list_make(struct acl_list *list, void *function, const struct rt_function_info *info)
@@ -174,13 +176,12 @@ static bool list_make(struct acl_list *list, void *function, const struct rt_fun
 		offset += slot_size(info->param_sizes[i]);
 	}
 	list->state = LIST_OPEN;
-	atomic_store(&list->launched, false);
-	atomic_store(&list->recent, false);
+	atomic_store(&list->used, 0);
 	list->serial = atomic_fetch_add(&last_serial, 1) + 1;
 	list->function = function;
 	list->nparams = info->nparams;
 	list->nargs = list->nholders = 0;
-	list->size = list->params_size = list->capacity = info->args_size;
+	list->size = list->capacity = info->args_size;
 	return true;
 }
 
@@ -202,11 +203,10 @@ int acl_list_new(const char *caller, void *function, const struct rt_function_in
 	struct acl_list *list;
 
 	if (!info_fits(info))
-		return acl_bad_rt(
-			ACL_ERROR_RT_PARAM_INVALID, caller,
-			"kernel %s has %u parameters of %u "
-			"bytes, allowed: 128 of 16384, with the sizes that its image says",
-			info->name, info->nparams, info->args_size);
+		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
+				  "kernel %s has %u parameters of %u bytes, allowed: 128 of 16384, "
+				  "with the sizes that its image says",
+				  info->name, info->nparams, info->args_size);
 	do
 		list = drv_handle_new(&lists);
 	while (!list && make_room());
@@ -248,12 +248,10 @@ static ACL_COLD int bad_param(const char *caller, const void *handle)
 static int list_next(const char *caller, struct acl_list *list, size_t size, struct arg **ret_arg)
 {
 	if (list->state != LIST_OPEN)
-		return acl_bad_rt(
-			ACL_ERROR_RT_PARAM_INVALID, caller,
-			"the list for kernel %s takes no "
-			"more arguments: append before the first placeholder buffer and before "
-			"aclrtKernelArgsFinalize",
-			list->name);
+		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
+				  "the list for kernel %s takes no more arguments: append before "
+				  "the first placeholder buffer and before aclrtKernelArgsFinalize",
+				  list->name);
 	if (list->nargs == list->nparams)
 		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
 				  "kernel %s has %u parameters, this would be one more", list->name,
@@ -292,8 +290,7 @@ int acl_list_update(const char *caller, struct acl_list *list, aclrtParamHandle 
 		return bad_param(caller, handle);
 	if (arg->holder)
 		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
-				  "parameter %u of kernel %s is a "
-				  "placeholder: write to its buffer",
+				  "parameter %u of kernel %s is a placeholder: write to its buffer",
 				  (uint32_t)(arg - list->args), list->name);
 	if (arg->size != size)
 		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
@@ -331,13 +328,13 @@ int acl_list_buffer(const char *caller, struct acl_list *list, aclrtParamHandle 
 		return bad_param(caller, handle);
 	if (!arg->holder)
 		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
-				  "parameter %u of kernel %s is a "
-				  "value, allowed: one of aclrtKernelArgsAppendPlaceHolder",
+				  "parameter %u of kernel %s is a value, allowed: one of "
+				  "aclrtKernelArgsAppendPlaceHolder",
 				  (uint32_t)(arg - list->args), list->name);
 	if (list->nargs < list->nparams)
 		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
-				  "kernel %s has %u parameters, %u "
-				  "are there: append all, then ask for buffers",
+				  "kernel %s has %u parameters, %u are there: append all, then ask "
+				  "for buffers",
 				  list->name, list->nparams, list->nargs);
 	if (arg->data_size) {
 		if (arg->data_size != size)
@@ -376,9 +373,8 @@ int acl_list_close(const char *caller, struct acl_list *list)
 	for (uint32_t i = 0; i < list->nargs; i++)
 		if (list->args[i].holder && !list->args[i].data_size)
 			return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
-					  "parameter %u of kernel %s "
-					  "is a placeholder without a buffer: call "
-					  "aclrtKernelArgsGetPlaceHolderBuffer",
+					  "parameter %u of kernel %s is a placeholder without a "
+					  "buffer: call aclrtKernelArgsGetPlaceHolderBuffer",
 					  i, list->name);
 	list->state = LIST_CLOSED;
 	return 0;
@@ -388,16 +384,16 @@ int acl_list_launch(const char *caller, struct acl_list *list, void *function, u
 		    uint64_t timeout_us, void *stream)
 {
 	if (ACL_UNLIKELY(list->state != LIST_CLOSED))
-		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
-				  "the list for kernel %s is not "
-				  "closed: call aclrtKernelArgsFinalize",
-				  list->name);
+		return acl_bad_rt(
+			ACL_ERROR_RT_PARAM_INVALID, caller,
+			"the list for kernel %s is not closed: call aclrtKernelArgsFinalize",
+			list->name);
 	if (ACL_UNLIKELY(list->function != function))
 		return acl_bad_rt(ACL_ERROR_RT_PARAM_INVALID, caller,
 				  "funcHandle %p is not kernel %s, for which the list was made",
 				  function, list->name);
-	atomic_store_explicit(&list->launched, true, memory_order_relaxed);
-	atomic_store_explicit(&list->recent, true, memory_order_relaxed);
+	atomic_store_explicit(&list->used, atomic_load_explicit(&last_serial, memory_order_relaxed),
+			      memory_order_relaxed);
 	return rt_launch(function, blocks, list->data, list->size,
 			 list->nholders ? list->holders : NULL, list->nholders, timeout_us, stream);
 }

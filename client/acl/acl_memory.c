@@ -134,8 +134,7 @@ aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy pol
 		return code;
 	if ((uint32_t)policy & ACL_MEM_ACCESS_USER_SPACE_READONLY)
 		return acl_bad_rt(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
-				  "policy is 0x%x: "
-				  "this device has no read-only memory for kernels",
+				  "policy is 0x%x: this device has no read-only memory for kernels",
 				  policy);
 	return device_malloc(__func__, size, 0, (uint32_t)policy & POLICY_KINDS, devPtr);
 }

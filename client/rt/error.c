@@ -107,9 +107,10 @@ static size_t list_take(struct text_list *list, char *to)
 		const char *line = list->lines[(list->first + list->count - 1) % LINES];
 		size_t bytes = strlen(line);
 
+		if (n)
+			to[n++] = '\n';
 		memcpy(to + n, line, bytes);
 		n += bytes;
-		to[n++] = '\n';
 	}
 	to[n] = 0;
 	return n;

@@ -48,7 +48,7 @@ int rt_error(int code, const char *id, const char *format, ...)
 void rt_error_text(const char *id, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Texts since the last call, newest first, one a line; NULL when there are none. Taken by reading.
+ * Texts since the last call, newest first, a newline between two; NULL when there are none. Taken by reading.
  * Belongs to the thread and lives until its next call.
  */
 const char *rt_error_recent(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is read whole and fed to inih line by line by our own reader, which counts lines and
- * refuses what inih would take apart silently: lines that are too long, and bytes that are no text.
- * Leading blanks are dropped there, so inih's continuation lines can't occur.
+ * refuses what inih would pass over: lines that are too long, bytes that are no text, lines that say
+ * nothing. Leading blanks are dropped there, so inih's continuation lines can't occur.
  */
 #include "daemon/conf/conf.h"
 #include "daemon/util/cleanup.h"
@@ -140,6 +140,12 @@ static char *read_line(char *buf, int size, void *arg)
 	if (len > LINE_MAX_BYTES || len + 2 > (size_t)size) {
 		fail(reader, -EINVAL, "line of %zu bytes, at most %d are allowed", len,
 		     LINE_MAX_BYTES);
+		return NULL;
+	}
+	/* inih would go on after such a line, and report something that follows from it */
+	if (len && *start != ';' && *start != '#' && *start != '\r' &&
+	    !memchr(start, *start == '[' ? ']' : '=', len)) {
+		fail(reader, -EINVAL, "neither [section] nor \"key = value\" nor a comment");
 		return NULL;
 	}
 	memcpy(buf, start, len);

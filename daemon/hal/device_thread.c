@@ -95,6 +95,7 @@ static int open_sim(struct hal_device *device, char *text)
 	uint64_t end;
 	int r;
 
+	device->sim_pid = 0;
 	r = hal_sim_open(device->path, device->cancel_fd, &device->transport, &device->sim_pid);
 	if (r == 0)
 		return 0;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct closer {
@@ -65,6 +66,15 @@ void closer_free(struct closer *closer)
 	closer_unref(closer);
 }
 
+/* Without the linger time of a socket, if its sender does not set it again meanwhile. */
+static void close_fast(int fd)
+{
+	static const struct linger none;
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* fails for what is no socket */
+	close(fd);
+}
+
 static void *closer_run(void *arg)
 {
 	struct closer *closer = arg;
@@ -85,7 +95,7 @@ static void *closer_run(void *arg)
 		closer->count--;
 		closer->closing++;
 		pthread_mutex_unlock(&closer->lock);
-		close(fd);
+		close_fast(fd);
 		pthread_mutex_lock(&closer->lock);
 		closer->closing--;
 	}

@@ -6,18 +6,23 @@
  */
 #include "kdrv/core/npu_core_int.h"
 
+static uint64_t npu_hash_byte(uint64_t hash, uint8_t byte)
+{
+	return (hash ^ byte) * 0x100000001b3ull;
+}
+
+/* FNV-1a over the flags and what is behind the head. */
 uint64_t npu_window_hash(const struct npu_row *row, const void *arg)
 {
+	const struct npu_head *head = arg;
 	const uint8_t *bytes = arg;
 	uint64_t hash = 0xcbf29ce484222325ull;
 	uint32_t i;
 
-	/* flags, then what is behind the head */
-	for (i = offsetof(struct npu_head, flags); i < row->size; i++) {
-		if (i == offsetof(struct npu_head, session))
-			i = sizeof(struct npu_head);
-		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-	}
+	for (i = 0; i < 4; i++)
+		hash = npu_hash_byte(hash, (uint8_t)(head->flags >> (8 * i)));
+	for (i = sizeof(*head); i < row->size; i++)
+		hash = npu_hash_byte(hash, bytes[i]);
 	return hash;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An input is a row of steps. A step that is a call starts from a struct with a right head, zeroed
- * or filled in likely ways; the input then changes single fields: to raw values, to addresses of the
- * window, or to values that earlier calls gave back. So good calls are as likely as bad ones. Other
- * steps are the backend's upcalls, closing and opening of the file, and failures of memory, fds and
- * commands.
+ * or filled in likely ways; the input then changes single fields: to raw values, to addresses of
+ * the window, or to values that earlier calls gave back. So good calls are as likely as bad ones.
+ * Other steps are the backend's upcalls, closing and opening of the file, and failures of memory,
+ * fds and commands.
  */
 #include "tests/fuzz/fuzz_core.h"
 

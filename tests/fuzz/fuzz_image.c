@@ -3,13 +3,12 @@
  * A kernel image, loaded and asked for all that it has. Nothing of it runs. An image that is refused
  * must be refused with a printable line; of one that is taken, every kernel must begin in its code.
  */
+#include "tests/fuzz/fuzz.h"
+
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/engine_image.h"
-#include "tests/fuzz/fuzz.h"
 
 static void look(const struct engine_image *image)
 {
@@ -32,7 +31,6 @@ static void look(const struct engine_image *image)
 		fuzz_check(func->args_size % 8 == 0 && sum <= func->args_size, "sizes");
 		fuzz_check(engine_image_contains(image, entry), "a kernel outside of the code");
 		engine_image_offset(image, entry);
-		fuzz_check(engine_image_func_at(image, entry) != NULL, "kernel without a name");
 	}
 	begin = (uintptr_t)start;
 	for (uint64_t pc = begin; pc < (uintptr_t)end; pc += 509) {

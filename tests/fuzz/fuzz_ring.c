@@ -271,7 +271,7 @@ static int left_ms(uint64_t end)
  * One message from the engine, with time to wait: its type, 0 at the time's end. At the engine's end
  * gone is set.
  */
-static uint16_t hear(struct fuzz *fuzz, uint64_t end, uint64_t *ret_seq)
+static uint16_t hear(struct fuzz *fuzz, uint64_t end, struct engine_ack *ret_ack)
 {
 	static _Alignas(8) char buffer[ENGINE_MSG_MAX];
 	struct pollfd pfd = { .fd = fuzz->board.control, .events = POLLIN };
@@ -288,29 +288,32 @@ static uint16_t hear(struct fuzz *fuzz, uint64_t end, uint64_t *ret_seq)
 	fuzz_check(n >= (ssize_t)sizeof(*msg) && msg->magic == ENGINE_PROTO_MAGIC &&
 		   msg->bytes == n - sizeof(*msg), "the engine sends a malformed message");
 	if (msg->type == ENGINE_ACK)
-		memcpy(ret_seq, msg + 1, sizeof(*ret_seq));
+		memcpy(ret_ack, msg + 1, sizeof(*ret_ack));
 	return msg->type;
 }
 
-/* Sends a message and waits for the answer, whatever it says. */
-static void tell(struct fuzz *fuzz, uint16_t type, const void *payload, size_t size)
+/* Sends a message and waits for the answer. Gives its status. */
+static int tell(struct fuzz *fuzz, uint16_t type, const void *payload, size_t size)
 {
 	struct engine_msg msg = {
 		.magic = ENGINE_PROTO_MAGIC, .type = type, .seq = ++fuzz->board.seq, .bytes = size,
 	};
 	struct iovec iov[] = { { &msg, sizeof(msg) }, { (void *)payload, size } };
 	struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
-	uint64_t end = engine_now_ns() + LIMIT_MS * 1000000ull, seq = 0;
+	uint64_t end = engine_now_ns() + LIMIT_MS * 1000000ull;
+	struct engine_ack ack = { 0 };
 
 	if (fuzz->gone || sendmsg(fuzz->board.control, &hdr, MSG_NOSIGNAL) < 0) {
 		fuzz->gone = true;
-		return;
+		return -EPIPE;
 	}
 	for (;;) {
-		uint16_t heard = hear(fuzz, end, &seq);
+		uint16_t heard = hear(fuzz, end, &ack);
 
-		if (fuzz->gone || (heard == ENGINE_ACK && seq == msg.seq))
-			return;
+		if (fuzz->gone)
+			return -EPIPE;
+		if (heard == ENGINE_ACK && ack.seq == msg.seq)
+			return ack.status;
 		fuzz_check(heard, "the engine does not act on a message");
 	}
 }
@@ -319,14 +322,15 @@ static void tell(struct fuzz *fuzz, uint16_t type, const void *payload, size_t s
 static bool drained(struct fuzz *fuzz, uint32_t slot, unsigned int ms)
 {
 	struct npu_ring_ctrl *ring = engine_board_ring(&fuzz->board, slot);
-	uint64_t end = engine_now_ns() + ms * 1000000ull, seq;
+	uint64_t end = engine_now_ns() + ms * 1000000ull;
+	struct engine_ack ack;
 
 	while (__atomic_load_n(&ring->done, __ATOMIC_ACQUIRE) <
 	       __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) {
 		/* Faults come meanwhile; each ms is a look. */
 		uint64_t look = engine_now_ns() + 1000000;
 
-		hear(fuzz, look < end ? look : end, &seq);
+		hear(fuzz, look < end ? look : end, &ack);
 		if (fuzz->gone || engine_now_ns() >= end)
 			return fuzz->gone;
 	}
@@ -361,7 +365,9 @@ static void end_all(struct fuzz *fuzz)
 	for (uint32_t slot = 0; slot < RINGS; slot++) {
 		struct engine_queue queue = { .slot = slot, .queue = slot + 1, .ctx = 1 };
 
-		tell(fuzz, ENGINE_QUEUE, &queue, sizeof(queue));
+		/* One that cannot end what runs there is killed by the board. */
+		if (tell(fuzz, ENGINE_QUEUE, &queue, sizeof(queue)) < 0)
+			fuzz->gone = true;
 	}
 }
 
@@ -381,19 +387,11 @@ static void again(struct fuzz *fuzz, uint32_t slot)
 	ring->want = UINT64_MAX;
 	entries[0] = (struct npu_entry){ .op = NPU_OP_NOP, .epoch = 1 };
 	ring->tail = 1;
-	tell(fuzz, ENGINE_QUEUE, &queue, sizeof(queue));
+	if (tell(fuzz, ENGINE_QUEUE, &queue, sizeof(queue)) < 0) {
+		fuzz_check(fuzz->gone, "the engine refuses a queue");
+		return;
+	}
 	fuzz_check(drained(fuzz, slot, LIMIT_MS), "the engine does not run what comes next");
-}
-
-static void stop(struct fuzz *fuzz)
-{
-	struct pollfd pfd = { .fd = fuzz->board.control, .events = POLLIN };
-
-	/* Killed by engine_board_stop(); one that has closed its socket by itself must be ending. */
-	if (fuzz->gone)
-		fuzz_check(poll(&pfd, 1, 0) == 1, "gone, and not");
-	engine_board_stop(&fuzz->board);
-	close(fuzz->memory_fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -417,6 +415,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	end_all(&fuzz);
 	for (uint32_t slot = 0; slot < RINGS; slot++)
 		again(&fuzz, slot);
-	stop(&fuzz);
+	engine_board_stop(&fuzz.board);
+	close(fuzz.memory_fd);
 	return 0;
 }

@@ -27,7 +27,7 @@ ok() {
 files() {
 	for d in client daemon docs examples kdrv proto sim systemd tests .ci m4; do
 		[ ! -d "$d" ] || find "$d" -type f
-	done | grep -E "$1" | grep -vE '\.pb-c\.[ch]$|/\.(deps|libs)/'
+	done | grep -E "$1" | grep -vE '\.pb-c\.[ch]$|/\.(deps|libs)/|tests/fuzz/seeds/'
 }
 
 includes_ok() {

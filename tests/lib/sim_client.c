@@ -86,7 +86,9 @@ int sim_board_stop(struct sim_board *board)
 
 void sim_board_clear(struct sim_board *board)
 {
-	static const char *const names[] = { "sim.sock", "sim.sock.lock", "sim.log", "npu-sim-0.log" };
+	static const char *const names[] = {
+		"sim.sock", "sim.sock.lock", "sim.log", "npu-sim-0.log",
+	};
 
 	for (unsigned int i = 0; i < 4; i++) {
 		char path[128];

@@ -5,8 +5,8 @@
 /*
  * sim_client - an npu-sim of a test's own, and the device interface over its socket, without npud.
  *
- * For Check tests, one thread: whatever a test does not expect to fail ends it with a message. Calls
- * give what the device answered. Call numbers of mutating calls are counted here.
+ * For Check tests, one thread: whatever a test does not expect to fail ends it with a message.
+ * Calls give what the device answered. Call numbers of mutating calls are counted here.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,7 @@ struct sim_client {
 	char *slab;
 };
 
-/* Starts npu-sim in a fresh directory; more: further options, NULL at the end. Listens on return. */
+/* Starts npu-sim in a fresh directory; more: options, NULL at the end. Listens on return. */
 void sim_board_start(struct sim_board *board, const char *const more[]);
 /* Ends it by SIGTERM, reaps it, removes its directory. Returns the wait status. */
 int sim_board_stop(struct sim_board *board);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The board against engines that do not do what they should. The board runs in a child process, with
- * an engine_main of the test's own; the test is its client.
+ * The board against engines that do not do what they should. The board runs in a child process,
+ * with an engine_main of the test's own; the test is its client.
  */
 #include <check.h>
 #include <errno.h>
@@ -98,7 +98,8 @@ static int engine_babbles(int control, void *arg)
 	(void)arg;
 	engine_serve(control, ENGINE_START);
 	for (;;) {
-		struct iovec iov = { .iov_base = noise, .iov_len = (size_t)rand_r(&seed) % 255 + 1 };
+		size_t len = (size_t)rand_r(&seed) % 255 + 1;
+		struct iovec iov = { .iov_base = noise, .iov_len = len };
 		struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 		for (size_t i = 0; i < sizeof(noise); i++)
@@ -170,7 +171,9 @@ static int engine_invents_faults(int control, void *arg)
 /* Kernels without names, more than it says, for a module that nobody asked about. */
 static int engine_invents_kernels(int control, void *arg)
 {
-	static struct engine_funcs funcs = { .module = 1, .count = ENGINE_FUNCS_MAX + 1, .total = 1 };
+	static struct engine_funcs funcs = {
+		.module = 1, .count = ENGINE_FUNCS_MAX + 1, .total = 1,
+	};
 
 	(void)arg;
 	engine_serve(control, ENGINE_MODULE);
@@ -201,9 +204,7 @@ static int engine_good(int control, void *arg)
 			continue;
 		}
 		if (msg->type == ENGINE_MODULE) {
-			const struct engine_module *module = (const struct engine_module *)(msg + 1);
-
-			funcs.module = module->module;
+			funcs.module = ((const struct engine_module *)(msg + 1))->module;
 			memset(funcs.funcs[0].name, 0x07, 8);
 			engine_give(control, ENGINE_FUNCS, &funcs, sizeof(funcs));
 			ack.value = 1;

@@ -153,12 +153,12 @@ static void memory_retired(void *arg)
 
 START_TEST(test_memory_is_sealed)
 {
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	struct board_memory *memory;
 	bool retired = false;
 
 	ck_assert_int_eq(board_memory_new(release, "test", 65536, &memory), 0);
-	ck_assert_int_eq(fcntl(memory->fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	ck_assert_int_eq(fcntl(memory->fd, F_GET_SEALS) & seals, seals);
 	ck_assert_int_ne(fcntl(memory->fd, F_GETFD) & FD_CLOEXEC, 0);
 	ck_assert_int_eq(ftruncate(memory->fd, 0), -1);
 	ck_assert_int_eq(ftruncate(memory->fd, 1u << 20), -1);

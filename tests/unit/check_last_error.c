@@ -37,7 +37,7 @@ START_TEST(texts_come_newest_first_and_once)
 	rt_error(107002, "EE1001", "first %d", 1);
 	rt_error_text("EH0001", "second");
 	text = rt_error_recent();
-	ck_assert_str_eq(text, "EH0001: second\nEE1001: first 1\n");
+	ck_assert_str_eq(text, "EH0001: second\nEE1001: first 1");
 	ck_assert_ptr_null(rt_error_recent());
 }
 END_TEST
@@ -78,12 +78,12 @@ START_TEST(threads_are_apart_unless_shared)
 	pthread_join(thread, NULL);
 	ck_assert_ptr_null(seen);
 	ck_assert_int_eq(rt_last_error_peek(), 107002);
-	ck_assert_str_eq(rt_error_recent(), "EE1001: mine\n");
+	ck_assert_str_eq(rt_error_recent(), "EE1001: mine");
 
 	rt_error_share(true);
 	pthread_create(&thread, NULL, other_thread, &seen);
 	pthread_join(thread, NULL);
-	ck_assert_str_eq(rt_error_recent(), "EE9999: of the other\n");
+	ck_assert_str_eq(rt_error_recent(), "EE9999: of the other");
 	/* The last error stays the thread's. */
 	ck_assert_int_eq(rt_last_error_peek(), 107002);
 }
@@ -93,10 +93,10 @@ START_TEST(drv_errors_become_codes_with_their_text)
 {
 	drv_fail(-ENOTCONN, "npud went away");
 	ck_assert_int_eq(rt_error_drv(-ENOTCONN, "cannot do it"), ACL_ERROR_RT_LOST_HEARTBEAT);
-	ck_assert_str_eq(rt_error_recent(), "EL0003: cannot do it: npud went away\n");
+	ck_assert_str_eq(rt_error_recent(), "EL0003: cannot do it: npud went away");
 	drv_fail(-ENOSPC, "used up");
 	ck_assert_int_eq(rt_error_drv(-ENOSPC, "memory"), ACL_ERROR_RT_MEMORY_ALLOCATION);
-	ck_assert_str_eq(rt_error_recent(), "EL0004: memory: used up\n");
+	ck_assert_str_eq(rt_error_recent(), "EL0004: memory: used up");
 	drv_fail(-ECONNREFUSED, "not running");
 	ck_assert_int_eq(rt_error_drv(-ECONNREFUSED, "x"), ACL_ERROR_RT_DEV_SETUP_ERROR);
 	drv_fail(-EDQUOT, "limit");
