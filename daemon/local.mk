@@ -54,3 +54,6 @@ libnpud_la_LIBADD = libnpu-util.la libnpu-proto.la $(EVENT_LIBS) $(INIH_LIBS) $(
 
 npud_SOURCES = daemon/main.c
 npud_LDADD = libnpud.la
+
+# Also when a single program is made, which does not build BUILT_SOURCES first.
+$(libnpud_la_OBJECTS): proto/npu.pb-c.h

@@ -52,7 +52,11 @@ static int open_runtime_dir(struct npud *npud)
 	const char *dir = npud->options.runtime_dir;
 	struct stat st;
 
-	if (mkdir(dir, 0755) < 0 && errno != EEXIST) {
+	if (mkdir(dir, 0755) == 0) {
+		/* clients have to get to the socket, whatever our umask is */
+		if (chmod(dir, 0755) < 0)
+			fprintf(stderr, "npud: %s: cannot set its mode: %s\n", dir, strerror(errno));
+	} else if (errno != EEXIST) {
 		fprintf(stderr, "npud: %s: cannot make the runtime directory: %s; name another with "
 			"--runtime-dir\n", dir, strerror(errno));
 		return -errno;

@@ -152,6 +152,10 @@ static int do_queue(struct engine *e, const struct engine_queue *q)
 			engine_ring_attach(e, ring, q->slot);
 			ring->queue = q->queue;
 			ring->ctx = q->ctx;
+			/* What a context was stopped for outlives its engine; it is the client's own. */
+			atomic_store(&e->context_error[q->ctx],
+				     __atomic_load_n(&e->header->context_error[q->ctx],
+						     __ATOMIC_RELAXED));
 			atomic_store(&ring->epoch, q->epoch);
 		}
 		atomic_store(&ring->active, q->active);

@@ -213,7 +213,31 @@ check_acl_list_LDADD = $(ACL_LDADD)
 check_acl_config_SOURCES = tests/unit/check_acl_config.c
 check_acl_config_CPPFLAGS = $(ACL_CPPFLAGS)
 check_acl_config_LDADD = $(ACL_LDADD)
+API_TESTS = test_api test_api_streams test_api_data
+check_PROGRAMS += $(API_TESTS)
+TESTS += $(API_TESTS)
+API_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
+	-DNPU_API_KERNELS='"$(abs_top_builddir)/tests/integration/api_kernels.npuk"'
+API_LDADD = libnpu-testlib.la libnpu-client.la $(CHECK_LIBS)
+API_LIB = tests/lib/api.c tests/lib/api.h
+test_api_SOURCES = tests/integration/test_api.c $(API_LIB)
+test_api_CPPFLAGS = $(API_CPPFLAGS)
+test_api_LDADD = $(API_LDADD)
+EXTRA_test_api_DEPENDENCIES = tests/integration/api_kernels.npuk
+test_api_streams_SOURCES = tests/integration/test_api_streams.c $(API_LIB)
+test_api_streams_CPPFLAGS = $(API_CPPFLAGS)
+test_api_streams_LDADD = $(API_LDADD)
+test_api_data_SOURCES = tests/integration/test_api_data.c $(API_LIB)
+test_api_data_CPPFLAGS = $(API_CPPFLAGS)
+test_api_data_LDADD = $(API_LDADD)
 endif
+dist_check_SCRIPTS += tests/abi/test_interposable.sh
+TESTS += tests/abi/test_interposable.sh
+EXTRA_DIST += tests/integration/api_kernels.c
+CLEANFILES += tests/integration/api_kernels.npuk
+tests/integration/api_kernels.npuk: tests/integration/api_kernels.c $(NPU_CC_DEPENDS)
+	$(AM_V_GEN)$(MKDIR_P) tests/integration && NPU_CC_INCLUDE=$(abs_top_srcdir)/client/include \
+		$(top_builddir)/sim/npu-cc -o $@ $(top_srcdir)/tests/integration/api_kernels.c
 
 # The client's lower layers.
 if HAVE_CHECK
@@ -273,13 +297,14 @@ include tests/fuzz/local.mk
 if HAVE_CHECK
 DAEMON_CHECKS = check_util check_conf check_loop check_wire check_status check_charge \
 	check_vaspace check_hal
-DAEMON_TESTS = test_control test_frames
+DAEMON_TESTS = test_control test_frames test_npud test_recovery
 check_PROGRAMS += $(DAEMON_CHECKS) $(DAEMON_TESTS)
 TESTS += $(DAEMON_CHECKS) $(DAEMON_TESTS)
 DAEMON_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(PROTOBUFC_CFLAGS)
 DAEMON_LDADD = libnpud.la $(CHECK_LIBS)
 DAEMON_LIB = tests/lib/npud_proc.c tests/lib/npud_proc.h tests/lib/runner.h
-FRAME_LIB = $(DAEMON_LIB) tests/lib/frame_client.c tests/lib/frame_client.h
+FRAME_LIB = $(DAEMON_LIB) tests/lib/frame_client.c tests/lib/frame_client.h \
+	tests/lib/frame_calls.c tests/lib/frame_calls.h
 check_util_SOURCES = tests/unit/check_util.c $(DAEMON_LIB)
 check_util_CPPFLAGS = $(DAEMON_CPPFLAGS)
 check_util_LDADD = $(DAEMON_LDADD)
@@ -311,6 +336,12 @@ test_control_LDADD = $(DAEMON_LDADD)
 test_frames_SOURCES = tests/integration/test_frames.c $(FRAME_LIB)
 test_frames_CPPFLAGS = $(DAEMON_CPPFLAGS)
 test_frames_LDADD = $(DAEMON_LDADD)
+test_npud_SOURCES = tests/integration/test_npud.c $(FRAME_LIB)
+test_npud_CPPFLAGS = $(DAEMON_CPPFLAGS)
+test_npud_LDADD = $(DAEMON_LDADD)
+test_recovery_SOURCES = tests/integration/test_recovery.c $(FRAME_LIB)
+test_recovery_CPPFLAGS = $(DAEMON_CPPFLAGS)
+test_recovery_LDADD = $(DAEMON_LDADD)
 endif
 
 # The client library end to end.

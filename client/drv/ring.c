@@ -147,8 +147,8 @@ uint64_t drv_ring_submit(struct drv_ring *ring)
 	if (__atomic_load_n(&ring->ctrl->armed, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&ring->ctrl->armed, 0, __ATOMIC_RELAXED);
 		ring_mark_pending(ring);
+		ring_wake_device(ring);
 	}
-	ring_wake_device(ring);
 	return ring->tail;
 }
 

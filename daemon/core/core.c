@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* On top of the time limit of calls: an npu-sim may have to be started. */
+#define OPEN_WAIT_MS 6000
+
 struct log_ident space_ident(const struct space *space)
 {
 	const struct session_peer *peer = &space->session->peer;
@@ -35,8 +38,25 @@ static void check_opened(struct core *core)
 			return;
 	}
 	core->opened = NULL;
+	loop_timer_stop(core->open_timer);
 	if (opened)
 		opened(core->opened_arg);
+}
+
+/* Nobody is to wait for a device that does not even say that it is there. */
+static void on_open_timeout(void *arg)
+{
+	struct core *core = arg;
+
+	for (unsigned int i = 0; i < core->device_count; i++) {
+		struct core_device *device = &core->devices[i];
+
+		if (!device->opened)
+			log_error("core", "device %u (%s) does not answer; going on without it",
+				  device->id, hal_device_path(device->hal));
+		device->opened = true;
+	}
+	check_opened(core);
 }
 
 static void lose_spaces(struct core *core, struct core_device *device, bool gone)
@@ -247,7 +267,11 @@ int core_new(struct loop *loop, const struct core_config *config, void (*opened)
 	core->opened_arg = arg;
 	TAILQ_INIT(&core->sessions);
 	charge_table_init(&core->charges, &limits);
-	r = add_devices(core, config);
+	r = loop_timer_new(loop, on_open_timeout, core, &core->open_timer);
+	if (r == 0)
+		r = loop_timer_set(core->open_timer, conf->rpc_timeout_ms + OPEN_WAIT_MS);
+	if (r == 0)
+		r = add_devices(core, config);
 	if (r < 0) {
 		core_free(core);
 		return r;
@@ -268,6 +292,7 @@ void core_free(struct core *core)
 		hal_device_free(core->devices[i].hal);
 	}
 	charge_table_fini(&core->charges);
+	loop_timer_free(core->open_timer);
 	free(core);
 }
 

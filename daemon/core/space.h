@@ -95,8 +95,9 @@ struct core {
 	unsigned int session_count;     /* open ones */
 	uint64_t last_session;
 	uint64_t faults;
-	void (*opened)(void *arg);
+	void (*opened)(void *arg); /* NULL: has been called */
 	void *opened_arg;
+	struct loop_timer *open_timer;
 	void (*idle)(void *arg);
 	void *idle_arg;
 };

@@ -98,8 +98,6 @@ void hal_device_on_job(struct loop_post *post)
 	struct hal_device *device = job->device;
 	bool first = job == device->flight;
 
-	if (device->abandoned)
-		return;
 	if (device->unresponsive && job->result != -ENODEV) {
 		device->unresponsive = false;
 		log_notice("hal", "device %u (%s) answers again", device->number, device->path);
@@ -267,6 +265,7 @@ static bool thread_stop(struct hal_device *device)
 			break;
 	}
 	ended = !device->running;
+	device->abandoned = !ended;
 	pthread_mutex_unlock(&device->lock);
 	if (ended)
 		pthread_join(device->thread, NULL);
@@ -303,10 +302,8 @@ void hal_device_free(struct hal_device *device)
 	if (!ended)
 		log_warning("hal", "device %u (%s) hangs in a call, giving it up", device->number,
 			    device->path);
-	/* the posts of an ended thread have their effect now; a hung one keeps its job and us */
-	if (ended)
-		loop_run_posts(device->loop);
-	device->abandoned = !ended;
+	/* what the thread has posted has its effect now; a hung one keeps its job and us */
+	loop_run_posts(device->loop);
 	while (device->flight) {
 		struct hal_job *job = device->flight;
 

@@ -8,7 +8,7 @@
 
 /*
  * Inside of struct hal_device, shared by device.c (the loop's side) and device_thread.c. Each field
- * belongs to one side; `lock` guards the queue and `running`.
+ * belongs to one side; `lock` guards the shared ones.
  */
 
 #define HAL_TEXT_MAX 512
@@ -38,7 +38,6 @@ struct hal_device {
 	bool unresponsive;
 	bool timer_armed;
 	bool freeing;
-	bool abandoned; /* the thread hangs, and the device is to stay for it */
 	bool started;
 	struct hal_job *flight, **flight_last;
 	struct loop_timer *timer;
@@ -49,6 +48,7 @@ struct hal_device {
 	pthread_cond_t ended;
 	struct hal_job *queue, **queue_last;
 	bool running;
+	bool abandoned; /* the thread hangs; it keeps the device, but has no loop any more */
 
 	/* device's thread; the pid also after its end */
 	pthread_t thread;

@@ -24,15 +24,25 @@
 #define RETRY_FIRST_MS 250
 #define RETRY_LAST_MS 30000
 #define RETRY_START_MS 20
+#define ORPHANS_WAIT_MS 1000
 /* Larger than any call number that a session can have reached. */
 #define ORPHAN_CALL (1ull << 62)
+
+/* An abandoned device has no loop to tell any more. */
+static void post(struct hal_device *device, struct loop_post *item)
+{
+	pthread_mutex_lock(&device->lock);
+	if (!device->abandoned)
+		loop_post(device->loop, item);
+	pthread_mutex_unlock(&device->lock);
+}
 
 static void post_note(struct hal_device *device, struct hal_note *note,
 		      void (*run)(struct loop_post *post))
 {
 	note->device = device;
 	note->post.run = run;
-	loop_post(device->loop, &note->post);
+	post(device, &note->post);
 }
 
 static struct hal_note *note_new(void)
@@ -136,46 +146,70 @@ static int open_sim(struct hal_device *device, char *text)
 	}
 }
 
-static int destroy_orphans(struct hal_device *device, char *text)
+/*
+ * One pass over the sessions that the device has: how many were destroyed, and how many it still counts
+ * to another connection, which is that of the earlier npud till the device has seen its end.
+ */
+static int orphans_pass(struct hal_device *device, struct npu_obj_enum *list, unsigned int *destroyed,
+			unsigned int *ret_busy)
 {
-	struct npu_obj_enum *list = calloc(1, sizeof(*list));
-	unsigned int count = 0;
+	unsigned int busy = 0;
+	uint64_t cursor = 0;
 	int r;
 
-	if (!list)
-		return fail(text, -ENOMEM, "no memory");
-	/* sessions come first in the order of enumeration; destroyed ones are not listed again */
 	do {
-		unsigned int found = 0;
-
 		memset(list, 0, sizeof(*list));
+		list->cursor = cursor;
 		r = call(device, HAL_CALL(OBJ_ENUM), list);
 		if (r < 0)
-			break;
+			return r;
+		cursor = list->cursor;
 		for (unsigned int i = 0; i < list->count && i < NPU_ENUM_MAX; i++) {
 			struct npu_session_destroy destroy = { .head = {
 				.session = list->objects[i].session,
 				.call = ORPHAN_CALL,
 			} };
 
-			if (list->objects[i].type != NPU_OBJ_SESSION)
-				continue;
-			r = call(device, HAL_CALL(SESSION_DESTROY), &destroy);
-			if (r < 0 && r != -ENOENT)
+			/* sessions come first */
+			if (list->objects[i].type != NPU_OBJ_SESSION) {
+				cursor = 0;
 				break;
-			found++;
+			}
+			r = call(device, HAL_CALL(SESSION_DESTROY), &destroy);
+			if (r == 0)
+				(*destroyed)++;
+			else if (r == -EBUSY)
+				busy++;
+			else if (r != -ENOENT)
+				return r;
 		}
-		if (!found)
-			break;
-		count += found;
-	} while (r == 0 || r == -ENOENT);
+	} while (cursor);
+	*ret_busy = busy;
+	return 0;
+}
+
+static int destroy_orphans(struct hal_device *device, char *text)
+{
+	struct npu_obj_enum *list = malloc(sizeof(*list));
+	unsigned int destroyed = 0, busy = 0;
+	uint64_t end = loop_now_ms() + ORPHANS_WAIT_MS;
+	int r;
+
+	if (!list)
+		return fail(text, -ENOMEM, "no memory");
+	do {
+		r = orphans_pass(device, list, &destroyed, &busy);
+	} while (r == 0 && busy && loop_now_ms() < end && !cancelled(device, RETRY_START_MS));
 	free(list);
-	if (r < 0 && r != -ENOENT)
+	if (r < 0)
 		return fail(text, r, "%s: cannot remove the sessions of an earlier npud: %s",
 			    device->path, strerror(-r));
-	if (count)
+	if (destroyed)
 		log_notice("hal", "device %u: removed %u session%s of an earlier npud",
-			   device->number, count, count == 1 ? "" : "s");
+			   device->number, destroyed, destroyed == 1 ? "" : "s");
+	if (busy)
+		log_warning("hal", "device %u: %u session%s belong to somebody else", device->number,
+			    busy, busy == 1 ? "" : "s");
 	return 0;
 }
 
@@ -283,7 +317,7 @@ static void fail_jobs(struct hal_device *device)
 
 	while ((job = take_job(device))) {
 		job->result = -ENODEV;
-		loop_post(device->loop, &job->post);
+		post(device, &job->post);
 	}
 }
 
@@ -306,14 +340,14 @@ static int serve(struct hal_device *device)
 
 			if (job->epoch != device->opened) {
 				job->result = -ENODEV;
-				loop_post(device->loop, &job->post);
+				post(device, &job->post);
 				continue;
 			}
 			r = device->transport->ops->call(device->transport, job->nr, row, job->arg);
 			job->result = r == -ECANCELED ? -ENODEV : r;
 			if (r != -ENODEV && r != -ECANCELED)
 				drain_events(device);
-			loop_post(device->loop, &job->post);
+			post(device, &job->post);
 			if (r == -ENODEV || r == -ECANCELED)
 				return r;
 		}

@@ -43,6 +43,8 @@ void rpc_hello(struct request *request, const Npu__Hello *msg)
 	reply.rpc_timeout_ms = (uint32_t)server->conf->rpc_timeout_ms * 2 + 1000;
 	reply.window_base = WINDOW_BASE;
 	reply.window_size = WINDOW_SIZE;
+	reply.event_limit = (uint32_t)server->conf->events;
+	reply.stream_limit = (uint32_t)server->conf->streams;
 	request_reply(request, &reply.base);
 }
 

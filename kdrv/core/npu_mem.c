@@ -213,7 +213,7 @@ int npu_call_mem_alloc(struct npu_call *call, void *arg)
 {
 	struct npu_mem_alloc *alloc = arg;
 	struct npu_mem_handle *handle;
-	struct npu_mem *mem;
+	struct npu_mem *mem = NULL;
 	uint64_t bytes = 0;
 	int r;
 

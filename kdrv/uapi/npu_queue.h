@@ -70,13 +70,12 @@ struct npu_slab_header {
 	__u64 reserved1[6];
 
 	__u32 client_waiting; /* client sets 1, device takes it to 0 and writes the completion fd */
-	__u32 client_cpu;     /* cpu of the client's polling thread + 1; 0: none polls */
-	__u64 reserved2[7];
+	__u32 reserved2[15];  /* the device reads this line after each task: nothing else lives here */
 
+	__u32 client_cpu; /* cpu of the client's polling thread + 1; 0: none polls */
 	/* Host calls: the client runs all of a queue's calls with a sequence <= its host_seq. */
 	__u32 host_calls_waiting; /* client's callback thread sleeps: as client_waiting, same fd */
-	__u32 reserved3;
-	__u64 reserved4[7];
+	__u64 reserved3[7];
 
 	__u64 pending[NPU_MAX_QUEUES / 64]; /* bit q: queue q has entries nobody was told of */
 	/* Errors of whole contexts, by context id: 0, or the npu_fault_kind that stopped it. */

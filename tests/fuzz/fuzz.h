@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 	} while (0)
 
 /*
- * The path of a file of this process that holds these bytes, the same file at each call; for parsers
- * that open their file themselves.
+ * The path of a file of this process that holds these bytes, the same file at each call; for
+ * parsers that open their file themselves.
  */
 const char *fuzz_file(const uint8_t *data, size_t size);
 

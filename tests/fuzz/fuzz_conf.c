@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npud's configuration file. One that is refused leaves the configuration as it was and gets one line;
- * one that is taken is printed and read again, which must give the same.
+ * npud's configuration file. One that is refused leaves the configuration as it was and gets one
+ * line; one that is taken is printed and read again, which must give the same.
  */
 #include "tests/fuzz/fuzz.h"
 

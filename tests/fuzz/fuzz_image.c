@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel image, loaded and asked for all that it has. Nothing of it runs. An image that is refused
- * must be refused with a printable line; of one that is taken, every kernel must begin in its code.
+ * A kernel image, loaded and asked for all that it has. Nothing of it runs. One that is refused
+ * must be refused with a printable line; of one that is taken, every kernel must begin in its
+ * code.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -6,8 +6,8 @@
  * but it must act on its messages: let go of each ring when the board says so, and then run another
  * entry, or be gone. An engine that does neither within the board's own limit counts as a hang.
  *
- * Entries never name the engine's own memory, which they could destroy: that costs their own session
- * its engine, and would end it in ways that say nothing.
+ * Entries never name the engine's own memory, which they could destroy: that costs their own
+ * session its engine, and would end it in ways that say nothing.
  */
 #include "config.h"
 
@@ -174,7 +174,7 @@ static void steer(struct npu_entry *entry, const uint8_t *how, struct engine_boa
 	}
 }
 
-/* Addresses that were not steered: nothing between the page of NULL and the window, nor above it. */
+/* Addresses that were not steered: nothing from the page of NULL to the window, nor above it. */
 static uint64_t harmless(uint64_t raw)
 {
 	if (raw < 65536 || raw >> 47 || raw - NPU_WINDOW_BASE < NPU_WINDOW_SIZE)
@@ -268,8 +268,8 @@ static int left_ms(uint64_t end)
 }
 
 /*
- * One message from the engine, with time to wait: its type, 0 at the time's end. At the engine's end
- * gone is set.
+ * One message from the engine, with time to wait: its type, 0 at the time's end. At the engine's
+ * end gone is set.
  */
 static uint16_t hear(struct fuzz *fuzz, uint64_t end, struct engine_ack *ret_ack)
 {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [-l] TARGET SECONDS SRCDIR, in the top of the build tree: runs a fuzz target over its seeds and
-# what it makes of them. With -l the target is one of libFuzzer, which keeps what it finds useful in
-# fuzz-corpus/TARGET.
+# run.sh [-l] TARGET SECONDS SRCDIR, in the top of the build tree: runs a fuzz target over its
+# seeds and what it makes of them. With -l the target is one of libFuzzer, which keeps what it
+# finds useful in fuzz-corpus/TARGET.
 set -eu
 libfuzzer=
 if [ "$1" = -l ]; then

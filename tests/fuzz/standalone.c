@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A main for fuzz targets where the compiler has no libFuzzer. It runs the target over each seed, then
- * over mutations of them that follow from a number alone, so a run can be repeated. There is no
- * feedback: the seeds have to reach what is to be tested.
+ * A main for fuzz targets where the compiler has no libFuzzer. It runs the target over each seed,
+ * then over mutations of them that follow from a number alone, so a run can be repeated. There is
+ * no feedback: the seeds have to reach what is to be tested.
  *
  * The input that runs lies in a file in the current directory, which is removed at the good end. So
- * whatever ends the process (a sanitizer, a signal, the alarm of an input that does not end) leaves it.
+ * whatever ends the process (a sanitizer, a signal, the alarm of an endless input) leaves it.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every fuzz target over its seeds and about two seconds of mutations that are the same each time. What
-# ends a target leaves its input in TARGET.input.
+# Every fuzz target over its seeds and about two seconds of mutations that are the same each time.
+# What ends a target leaves its input in TARGET.input.
 set -u
 here=${srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 out=$(mktemp "${TMPDIR:-/tmp}/npud-fuzz.XXXXXX") || exit 99

@@ -67,5 +67,20 @@ for path in $(grep -oE '\((docs|LICENSES|examples)/[^)]*\)' "$src/README.md" | t
 	ok "README.md: $path does not exist" test -e "$src/$path"
 done
 
+# Tests that docs/status.md names.
+exists() {
+	for path in "$src"/tests/*/$1; do
+		[ -e "$path" ] && return 0
+	done
+	return 1
+}
+for name in $(grep -oE '`(check|test)_[a-z_.*]*`' "$src/docs/status.md" | tr -d '`' | sort -u); do
+	case $name in
+	*.sh | *'*') ;;
+	*) name=$name.c ;;
+	esac
+	ok "docs/status.md: there is no test $name" exists "$name"
+done
+
 echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ "$failures" -eq 0 ]

@@ -14,18 +14,18 @@
 #include <acl/acl.h>
 
 /* What rt_error_codes.h and acl_base_rt.h call them; short, for the tables of the tests. */
-#define PARAM 100000
-#define RT_PARAM ACL_ERROR_RT_PARAM_INVALID
-#define RT_CONTEXT ACL_ERROR_RT_CONTEXT_NULL
-#define RT_STREAM ACL_ERROR_RT_STREAM_CONTEXT
-#define RT_HANDLE ACL_ERROR_RT_INVALID_HANDLE
+#define PARAM	    100000
+#define RT_PARAM    ACL_ERROR_RT_PARAM_INVALID
+#define RT_CONTEXT  ACL_ERROR_RT_CONTEXT_NULL
+#define RT_STREAM   ACL_ERROR_RT_STREAM_CONTEXT
+#define RT_HANDLE   ACL_ERROR_RT_INVALID_HANDLE
 #define RT_RELEASED ACL_ERROR_RT_CONTEXT_RELEASE_ERROR
 
-#define OK(call) api_check(__LINE__, 0, NULL, (call), #call)
+#define OK(call)	 api_check(__LINE__, 0, NULL, (call), #call)
 #define CODE(want, call) api_check(__LINE__, want, NULL, (call), #call)
 /* The code, and a text that holds words. Older texts are taken away first. */
-#define SAYS(want, words, call) (aclGetRecentErrMsg(), \
-		api_check(__LINE__, want, words, (call), #call))
+#define SAYS(want, words, call) \
+	(aclGetRecentErrMsg(), api_check(__LINE__, want, words, (call), #call))
 
 void api_check(int line, int want, const char *words, int code, const char *call);
 

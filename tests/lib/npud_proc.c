@@ -121,6 +121,7 @@ void npud_proc_start_in(struct npud_proc *proc, const char *conf)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/conf", proc->dir);
+	/* inih joins sections of the same name */
 	snprintf(text, sizeof(text), "%s\n[device]\nsim_memory = 256M\nsim_stop_with_daemon = yes\n",
 		 conf ? conf : "");
 	write_file(path, text);

@@ -429,6 +429,38 @@ START_TEST(test_many_maps)
 }
 END_TEST
 
+static pid_t nursery_of_rig(void)
+{
+	char path[64], *text;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)rig.pid, (int)rig.pid);
+	text = read_file(path);
+	pid = text ? atoi(text) : 0;
+	free(text);
+	return pid;
+}
+
+/* Without a nursery there is no new engine: who needs one is told, and so is who asks. */
+START_TEST(test_dead_nursery_is_told)
+{
+	struct npu_query query = { 0 };
+	pid_t nursery;
+
+	start(engine_good);
+	nursery = nursery_of_rig();
+	if (nursery) {
+		ck_assert_int_eq(kill(nursery, SIGKILL), 0);
+		want_engine();
+		ck_assert(wait_until(is_dead, NULL, SIM_WAIT_MS));
+		ck_assert_int_eq(SIM_CALL(&client, QUERY, &query), 0);
+		ck_assert_uint_eq(query.health, NPU_HEALTH_DEGRADED);
+	}
+	sim_client_session_end(&client);
+	stop();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("board_engine");
@@ -443,6 +475,7 @@ int main(void)
 	tcase_add_test(tcase, test_invented_kernels_fail_load);
 	tcase_add_test(tcase, test_claimed_name_is_made_printable);
 	tcase_add_test(tcase, test_many_maps);
+	tcase_add_test(tcase, test_dead_nursery_is_told);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
