@@ -53,10 +53,10 @@ static int admin_memory(struct npu_admin *admin)
 }
 
 static int admin_call(struct npu_admin *admin, uint16_t method, const ProtobufCMessage *request,
-		const ProtobufCMessageDescriptor *type, void *ret_reply)
+		      const ProtobufCMessageDescriptor *type, void *ret_reply)
 {
 	int r = drv_conn_call(&admin->conn, method, request, type, (ProtobufCMessage **)ret_reply,
-			NULL, NULL);
+			      NULL, NULL);
 
 	return r ? admin_fail(admin, r) : 0;
 }
@@ -94,13 +94,22 @@ const char *npu_admin_error(const struct npu_admin *admin)
 static void device_copy(struct npu_admin_device *to, const Npu__Device *from)
 {
 	*to = (struct npu_admin_device){
-		.id = from->id, .kind = from->kind, .caps = from->caps, .health = from->health,
-		.cores = from->cores, .memory_total = from->memory_total,
-		.memory_free = from->memory_free, .memory_bad = from->memory_bad,
-		.largest_run = from->largest_run, .util_permille = from->util_permille,
-		.sessions = from->sessions, .engines = from->engines,
-		.max_queues = from->max_queues, .busy_ns = from->busy_ns,
-		.sandbox_active = from->sandbox_active, .sandbox_missing = from->sandbox_missing,
+		.id = from->id,
+		.kind = from->kind,
+		.caps = from->caps,
+		.health = from->health,
+		.cores = from->cores,
+		.memory_total = from->memory_total,
+		.memory_free = from->memory_free,
+		.memory_bad = from->memory_bad,
+		.largest_run = from->largest_run,
+		.util_permille = from->util_permille,
+		.sessions = from->sessions,
+		.engines = from->engines,
+		.max_queues = from->max_queues,
+		.busy_ns = from->busy_ns,
+		.sandbox_active = from->sandbox_active,
+		.sandbox_missing = from->sandbox_missing,
 	};
 	COPY_TEXT(to->name, from->name);
 	COPY_TEXT(to->firmware, from->firmware);
@@ -113,7 +122,7 @@ int npu_admin_status(struct npu_admin *admin, struct npu_admin_status *ret_statu
 	Npu__StatusReply *reply;
 	struct npu_admin_status status = { 0 };
 	int r = admin_call(admin, NPU_METHOD_status, &request.base, &npu__status_reply__descriptor,
-			&reply);
+			   &reply);
 
 	if (r)
 		return r;
@@ -146,13 +155,22 @@ void npu_admin_status_clear(struct npu_admin_status *status)
 static void client_copy(struct npu_admin_client *to, const Npu__Client *from)
 {
 	*to = (struct npu_admin_client){
-		.session = from->session, .pid = from->pid, .uid = from->uid, .device = from->device,
-		.memory = from->memory, .memory_peak = from->memory_peak,
-		.host_memory = from->host_memory, .contexts = from->contexts,
-		.queues = from->queues, .modules = from->modules,
-		.tasks_queued = from->tasks_queued, .tasks_done = from->tasks_done,
-		.core_ns = from->core_ns, .faults = from->faults,
-		.connected_ms = from->connected_ms, .engine_pid = from->engine_pid,
+		.session = from->session,
+		.pid = from->pid,
+		.uid = from->uid,
+		.device = from->device,
+		.memory = from->memory,
+		.memory_peak = from->memory_peak,
+		.host_memory = from->host_memory,
+		.contexts = from->contexts,
+		.queues = from->queues,
+		.modules = from->modules,
+		.tasks_queued = from->tasks_queued,
+		.tasks_done = from->tasks_done,
+		.core_ns = from->core_ns,
+		.faults = from->faults,
+		.connected_ms = from->connected_ms,
+		.engine_pid = from->engine_pid,
 	};
 	COPY_TEXT(to->comm, from->comm);
 }
@@ -169,11 +187,11 @@ int npu_admin_ps(struct npu_admin *admin, struct npu_admin_ps *ret_ps)
 		uint64_t cursor;
 
 		r = admin_call(admin, NPU_METHOD_ps, &request.base, &npu__ps_reply__descriptor,
-				&reply);
+			       &reply);
 		if (r)
 			goto fail;
 		clients = reallocarray(ps.clients, ps.nclients + reply->n_clients + 1,
-				sizeof(*clients));
+				       sizeof(*clients));
 		if (!clients) {
 			npu__ps_reply__free_unpacked(reply, NULL);
 			r = admin_memory(admin);
@@ -207,9 +225,14 @@ void npu_admin_ps_clear(struct npu_admin_ps *ps)
 static bool memory_copy(struct npu_admin_device_memory *to, const Npu__DeviceMemory *from)
 {
 	*to = (struct npu_admin_device_memory){
-		.device = from->device, .total = from->total, .used = from->used,
-		.free = from->free, .bad = from->bad, .largest_run = from->largest_run,
-		.hidden = from->hidden, .nclients = from->n_clients,
+		.device = from->device,
+		.total = from->total,
+		.used = from->used,
+		.free = from->free,
+		.bad = from->bad,
+		.largest_run = from->largest_run,
+		.hidden = from->hidden,
+		.nclients = from->n_clients,
 		.clients = calloc(from->n_clients + 1, sizeof(*to->clients)),
 	};
 	if (!to->clients)
@@ -218,8 +241,12 @@ static bool memory_copy(struct npu_admin_device_memory *to, const Npu__DeviceMem
 		const Npu__MemoryUse *use = from->clients[i];
 
 		to->clients[i] = (struct npu_admin_memory_use){
-			.session = use->session, .pid = use->pid, .uid = use->uid,
-			.used = use->used, .peak = use->peak, .host = use->host,
+			.session = use->session,
+			.pid = use->pid,
+			.uid = use->uid,
+			.used = use->used,
+			.peak = use->peak,
+			.host = use->host,
 			.objects = use->objects,
 		};
 		COPY_TEXT(to->clients[i].comm, use->comm);
@@ -233,7 +260,7 @@ int npu_admin_memory(struct npu_admin *admin, struct npu_admin_memory *ret_memor
 	Npu__MemoryReply *reply;
 	struct npu_admin_memory memory = { 0 };
 	int r = admin_call(admin, NPU_METHOD_memory, &request.base, &npu__memory_reply__descriptor,
-			&reply);
+			   &reply);
 
 	if (r)
 		return r;
@@ -266,8 +293,8 @@ int npu_admin_version(struct npu_admin *admin, struct npu_admin_version *ret_ver
 	Npu__Empty request = NPU__EMPTY__INIT;
 	Npu__VersionReply *reply;
 	struct npu_admin_version version = { .library = DRV_LIBRARY };
-	int r = admin_call(admin, NPU_METHOD_version, &request.base, &npu__version_reply__descriptor,
-			&reply);
+	int r = admin_call(admin, NPU_METHOD_version, &request.base,
+			   &npu__version_reply__descriptor, &reply);
 
 	if (r)
 		return r;
@@ -296,8 +323,8 @@ void npu_admin_version_clear(struct npu_admin_version *version)
 const char *npu_admin_sandbox_name(unsigned bit)
 {
 	static const char *const names[] = {
-		"no_new_privs", "seccomp", "landlock", "user_ns", "pid_ns", "net_ns", "ipc_ns",
-		"mount_ns", "uts_ns", "caps", "own_uid", "rlimits",
+		"no_new_privs", "seccomp",  "landlock", "user_ns", "pid_ns",  "net_ns",
+		"ipc_ns",	"mount_ns", "uts_ns",	"caps",	   "own_uid", "rlimits",
 	};
 
 	return bit < sizeof(names) / sizeof(names[0]) ? names[bit] : NULL;

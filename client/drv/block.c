@@ -19,9 +19,9 @@
 #include "client/drv/space.h"
 
 #define PAGE_SHIFT 16u
-#define PAGE ((size_t)1 << PAGE_SHIFT)
+#define PAGE	   ((size_t)1 << PAGE_SHIFT)
 #define LEAF_SHIFT 14u
-#define LEAF ((size_t)1 << LEAF_SHIFT) /* pages of one leaf: 1 GiB */
+#define LEAF	   ((size_t)1 << LEAF_SHIFT) /* pages of one leaf: 1 GiB */
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct drv_block ***table; /* [leaf][page] */
@@ -67,14 +67,14 @@ static int block_check(const struct drv_memory *memory, size_t bytes)
 	if (memory->bytes < bytes || !memory->bytes || memory->bytes % PAGE ||
 	    memory->address % PAGE || !drv_in_window((void *)memory->address) ||
 	    memory->bytes > drv_window_base + drv_window_size - memory->address)
-		return drv_fail(-EPROTO, "npud gave memory at 0x%llx with %llu bytes, which cannot be",
-				(unsigned long long)memory->address,
-				(unsigned long long)memory->bytes);
+		return drv_fail(
+			-EPROTO, "npud gave memory at 0x%llx with %llu bytes, which cannot be",
+			(unsigned long long)memory->address, (unsigned long long)memory->bytes);
 	return 0;
 }
 
 int drv_block_new(struct drv_space *space, size_t bytes, uint32_t kind, uint32_t flags,
-		struct drv_block **ret_block)
+		  struct drv_block **ret_block)
 {
 	struct drv_block *block = calloc(1, sizeof(*block));
 	struct drv_memory memory;
@@ -89,9 +89,15 @@ int drv_block_new(struct drv_space *space, size_t bytes, uint32_t kind, uint32_t
 		return r;
 	}
 	*block = (struct drv_block){
-		.space = space, .address = memory.address, .bytes = memory.bytes,
-		.page = memory.page, .mem = memory.mem, .kind = kind, .fd = memory.fd,
-		.usable = bytes, .refs = 1,
+		.space = space,
+		.address = memory.address,
+		.bytes = memory.bytes,
+		.page = memory.page,
+		.mem = memory.mem,
+		.kind = kind,
+		.fd = memory.fd,
+		.usable = bytes,
+		.refs = 1,
 	};
 	r = block_check(&memory, bytes);
 	if (!r && kind == DRV_MEM_HOST) {
@@ -199,7 +205,7 @@ unsigned char *drv_block_cpu(struct drv_block *block)
 	alias = atomic_load(&block->alias);
 	if (!alias) {
 		p = mmap(NULL, block->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-				block->fd, 0);
+			 block->fd, 0);
 		if (p != MAP_FAILED) {
 			madvise(p, block->bytes, MADV_DONTFORK);
 			madvise(p, block->bytes, MADV_DONTDUMP);

@@ -17,19 +17,24 @@
 static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct drv_conn link_conn = { .fd = -1 };
 static bool link_open;
+static unsigned link_devices; /* open ones: with them a lost connection stays lost */
 
-#define CALL(name, Request, request, Reply, ret_reply) \
-	link_call(NPU_METHOD_##name, &(request)->base, &npu__##Reply##__descriptor, \
-			(ProtobufCMessage **)(ret_reply), NULL, NULL)
-#define CALL_FDS(name, request, Reply, ret_reply, fds, ret_nfds) \
-	link_call(NPU_METHOD_##name, &(request)->base, &npu__##Reply##__descriptor, \
-			(ProtobufCMessage **)(ret_reply), fds, ret_nfds)
+#define CALL(name, request, Reply, ret_reply)                                                      \
+	CALL_FDS(name, request, Reply, ret_reply, NULL, NULL)
+#define CALL_FDS(name, request, Reply, ret_reply, fds, ret_nfds)                                   \
+	link_call(NPU_METHOD_##name, &(request)->base, &npu__##Reply##__descriptor,                \
+		  (ProtobufCMessage **)(ret_reply), fds, ret_nfds)
 
+/* With the lock held. A broken connection that no open device hangs on is made anew. */
 static int link_connect_locked(void)
 {
 	struct drv_conn conn;
 	int r;
 
+	if (link_open && !link_devices && !drv_conn_alive(&link_conn)) {
+		drv_conn_close(&link_conn);
+		link_open = false;
+	}
 	if (link_open)
 		return 0;
 	r = drv_conn_open(&conn, NULL, 0, false);
@@ -46,13 +51,14 @@ static int link_connect_locked(void)
 
 static int link_forked(void)
 {
-	return drv_fail(-ECHILD, "this process is a fork of one that uses the device: what that one had "
+	return drv_fail(-ECHILD,
+			"this process is a fork of one that uses the device: what that one had "
 			"is not the child's; fork before the first call, or exec");
 }
 
 static int link_call(uint16_t method, const ProtobufCMessage *request,
-		const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret_reply, int *fds,
-		size_t *ret_nfds)
+		     const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret_reply, int *fds,
+		     size_t *ret_nfds)
 {
 	int r;
 
@@ -86,6 +92,7 @@ void drv_disconnect(void)
 	if (link_open)
 		drv_conn_close(&link_conn);
 	link_open = false;
+	link_devices = 0;
 	pthread_mutex_unlock(&link_lock);
 }
 
@@ -100,10 +107,16 @@ static void copy_text(char *to, size_t size, const char *from)
 static void device_copy(struct drv_device *to, const Npu__Device *from)
 {
 	*to = (struct drv_device){
-		.id = from->id, .caps = from->caps, .health = from->health, .kind = from->kind,
-		.cores = from->cores, .util_permille = from->util_permille,
-		.max_queues = from->max_queues, .memory_total = from->memory_total,
-		.memory_free = from->memory_free, .default_timeout_us = from->default_timeout_us,
+		.id = from->id,
+		.caps = from->caps,
+		.health = from->health,
+		.kind = from->kind,
+		.cores = from->cores,
+		.util_permille = from->util_permille,
+		.max_queues = from->max_queues,
+		.memory_total = from->memory_total,
+		.memory_free = from->memory_free,
+		.default_timeout_us = from->default_timeout_us,
 	};
 	copy_text(to->name, sizeof(to->name), from->name);
 }
@@ -112,7 +125,7 @@ int drv_call_devices(struct drv_device *devices, size_t max, size_t *ret_count)
 {
 	Npu__Empty request = NPU__EMPTY__INIT;
 	Npu__DevicesReply *reply;
-	int r = CALL(devices, Empty, &request, devices_reply, &reply);
+	int r = CALL(devices, &request, devices_reply, &reply);
 
 	if (r)
 		return r;
@@ -140,24 +153,37 @@ int drv_call_device_open(uint32_t device, struct drv_opened *ret_opened)
 		for (size_t i = 0; i < nfds; i++)
 			drv_process_close_fd(fds[i]);
 		npu__device_open_reply__free_unpacked(reply, NULL);
-		return drv_fail(-EPROTO, "npud opened device %u with %zu descriptors instead of 4", device,
-				nfds);
+		return drv_fail(-EPROTO, "npud opened device %u with %zu descriptors instead of 4",
+				device, nfds);
 	}
 	*ret_opened = (struct drv_opened){
-		.slab_size = reply->slab_size, .slab_address = reply->slab_address,
-		.slab = fds[0], .doorbell = fds[1], .completion = fds[2], .life = fds[3],
+		.slab_size = reply->slab_size,
+		.slab_address = reply->slab_address,
+		.slab = fds[0],
+		.doorbell = fds[1],
+		.completion = fds[2],
+		.life = fds[3],
 	};
 	device_copy(&ret_opened->device, reply->device);
 	npu__device_open_reply__free_unpacked(reply, NULL);
+	pthread_mutex_lock(&link_lock);
+	link_devices++;
+	pthread_mutex_unlock(&link_lock);
 	return 0;
 }
 
 int drv_call_device_close(uint32_t device)
 {
 	Npu__DeviceClose request = NPU__DEVICE_CLOSE__INIT;
+	int r;
 
 	request.device = device;
-	return CALL(device_close, DeviceClose, &request, empty, NULL);
+	r = CALL(device_close, &request, empty, NULL);
+	pthread_mutex_lock(&link_lock);
+	if (link_devices)
+		link_devices--;
+	pthread_mutex_unlock(&link_lock);
+	return r;
 }
 
 int drv_call_ctx_create(uint32_t device, uint32_t *ret_ctx, uint32_t *ret_slot)
@@ -167,7 +193,7 @@ int drv_call_ctx_create(uint32_t device, uint32_t *ret_ctx, uint32_t *ret_slot)
 	int r;
 
 	request.device = device;
-	r = CALL(ctx_create, CtxCreate, &request, ctx_create_reply, &reply);
+	r = CALL(ctx_create, &request, ctx_create_reply, &reply);
 	if (r)
 		return r;
 	*ret_ctx = reply->ctx;
@@ -181,7 +207,7 @@ int drv_call_ctx_destroy(uint32_t ctx)
 	Npu__CtxDestroy request = NPU__CTX_DESTROY__INIT;
 
 	request.ctx = ctx;
-	return CALL(ctx_destroy, CtxDestroy, &request, empty, NULL);
+	return CALL(ctx_destroy, &request, empty, NULL);
 }
 
 int drv_call_ctx_clear_error(uint32_t ctx)
@@ -190,11 +216,11 @@ int drv_call_ctx_clear_error(uint32_t ctx)
 
 	request.ctx = ctx;
 	request.fields = DRV_CTX_CLEAR_ERROR;
-	return CALL(ctx_set, CtxSet, &request, empty, NULL);
+	return CALL(ctx_set, &request, empty, NULL);
 }
 
 int drv_call_mem_alloc(uint32_t device, uint64_t bytes, uint32_t kind, uint32_t flags,
-		struct drv_memory *ret_memory)
+		       struct drv_memory *ret_memory)
 {
 	Npu__MemAlloc request = NPU__MEM_ALLOC__INIT;
 	Npu__MemAllocReply *reply;
@@ -209,8 +235,11 @@ int drv_call_mem_alloc(uint32_t device, uint64_t bytes, uint32_t kind, uint32_t 
 	if (r)
 		return r;
 	*ret_memory = (struct drv_memory){
-		.mem = reply->mem, .bytes = reply->bytes, .page = reply->page,
-		.address = reply->address, .generation = reply->generation,
+		.mem = reply->mem,
+		.bytes = reply->bytes,
+		.page = reply->page,
+		.address = reply->address,
+		.generation = reply->generation,
 		.fd = nfds ? fds[0] : -1,
 	};
 	drv_process_keep_fd(ret_memory->fd);
@@ -225,7 +254,7 @@ int drv_call_mem_free(uint64_t mem, uint64_t *ret_generation)
 	int r;
 
 	request.mem = mem;
-	r = CALL(mem_free, MemFree, &request, mem_free_reply, &reply);
+	r = CALL(mem_free, &request, mem_free_reply, &reply);
 	if (r)
 		return r;
 	*ret_generation = reply->generation;
@@ -240,19 +269,22 @@ int drv_call_mem_info(uint32_t device, struct drv_mem_info *ret_info)
 	int r;
 
 	request.device = device;
-	r = CALL(mem_info, MemInfo, &request, mem_info_reply, &reply);
+	r = CALL(mem_info, &request, mem_info_reply, &reply);
 	if (r)
 		return r;
 	*ret_info = (struct drv_mem_info){
-		.total = reply->total, .free = reply->free, .quota_used = reply->quota_used,
-		.quota_limit = reply->quota_limit, .largest_run = reply->largest_run,
+		.total = reply->total,
+		.free = reply->free,
+		.quota_used = reply->quota_used,
+		.quota_limit = reply->quota_limit,
+		.largest_run = reply->largest_run,
 	};
 	npu__mem_info_reply__free_unpacked(reply, NULL);
 	return 0;
 }
 
 int drv_call_queue_create(uint32_t ctx, uint32_t priority, uint32_t fail_mode, uint32_t *ret_queue,
-		uint32_t *ret_slot)
+			  uint32_t *ret_slot)
 {
 	Npu__QueueCreate request = NPU__QUEUE_CREATE__INIT;
 	Npu__QueueCreateReply *reply;
@@ -261,7 +293,7 @@ int drv_call_queue_create(uint32_t ctx, uint32_t priority, uint32_t fail_mode, u
 	request.ctx = ctx;
 	request.priority = priority;
 	request.fail_mode = fail_mode;
-	r = CALL(queue_create, QueueCreate, &request, queue_create_reply, &reply);
+	r = CALL(queue_create, &request, queue_create_reply, &reply);
 	if (r)
 		return r;
 	*ret_queue = reply->queue;
@@ -275,7 +307,7 @@ int drv_call_queue_destroy(uint32_t queue)
 	Npu__QueueDestroy request = NPU__QUEUE_DESTROY__INIT;
 
 	request.queue = queue;
-	return CALL(queue_destroy, QueueDestroy, &request, empty, NULL);
+	return CALL(queue_destroy, &request, empty, NULL);
 }
 
 int drv_call_queue_ctrl(uint32_t queue, uint32_t op, uint32_t value, uint32_t *ret_epoch)
@@ -287,7 +319,7 @@ int drv_call_queue_ctrl(uint32_t queue, uint32_t op, uint32_t value, uint32_t *r
 	request.queue = queue;
 	request.op = op;
 	request.value = value;
-	r = CALL(queue_ctrl, QueueCtrl, &request, queue_ctrl_reply, &reply);
+	r = CALL(queue_ctrl, &request, queue_ctrl_reply, &reply);
 	if (r)
 		return r;
 	*ret_epoch = reply->epoch;
@@ -296,7 +328,7 @@ int drv_call_queue_ctrl(uint32_t queue, uint32_t op, uint32_t value, uint32_t *r
 }
 
 int drv_call_module_load(uint64_t mem, uint64_t bytes, uint32_t *ret_module,
-		uint32_t *ret_device_module, uint32_t *ret_funcs)
+			 uint32_t *ret_device_module, uint32_t *ret_funcs)
 {
 	Npu__ModuleLoad request = NPU__MODULE_LOAD__INIT;
 	Npu__ModuleLoadReply *reply;
@@ -304,7 +336,7 @@ int drv_call_module_load(uint64_t mem, uint64_t bytes, uint32_t *ret_module,
 
 	request.mem = mem;
 	request.bytes = bytes;
-	r = CALL(module_load, ModuleLoad, &request, module_load_reply, &reply);
+	r = CALL(module_load, &request, module_load_reply, &reply);
 	if (r)
 		return r;
 	*ret_module = reply->module;
@@ -319,7 +351,7 @@ int drv_call_module_unload(uint32_t module)
 	Npu__ModuleUnload request = NPU__MODULE_UNLOAD__INIT;
 
 	request.module = module;
-	return CALL(module_unload, ModuleUnload, &request, empty, NULL);
+	return CALL(module_unload, &request, empty, NULL);
 }
 
 int drv_call_func_lookup(uint32_t module, const char *name, struct drv_function *ret_function)
@@ -330,7 +362,7 @@ int drv_call_func_lookup(uint32_t module, const char *name, struct drv_function 
 
 	request.module = module;
 	request.name = (char *)name;
-	r = CALL(func_lookup, FuncLookup, &request, func_lookup_reply, &reply);
+	r = CALL(func_lookup, &request, func_lookup_reply, &reply);
 	if (r)
 		return r;
 	*ret_function = (struct drv_function){ .func = reply->func, .args_size = reply->args_size };

@@ -23,7 +23,7 @@ static const char *method_name(uint16_t method)
 {
 	switch (method) {
 #define NPU_METHOD(id, name, Req, req, Rep, rep, plane, state, fds) \
-	case id: \
+	case id:                                                    \
 		return #name;
 #include "proto/methods.def"
 #undef NPU_METHOD
@@ -41,8 +41,10 @@ static int conn_lost(struct drv_conn *conn, int error)
 {
 	drv_process_close_fd(conn->fd);
 	conn->fd = -1;
-	return drv_fail(-ENOTCONN, "npud at %s ended the connection (%s); device calls cannot be made, "
-			"queued work goes on", conn->path, strerror(error));
+	return drv_fail(-ENOTCONN,
+			"npud at %s ended the connection (%s); device calls cannot be made, "
+			"queued work goes on",
+			conn->path, strerror(error));
 }
 
 /* Waits for events on the socket: 0, or -ETIMEDOUT. */
@@ -64,10 +66,13 @@ static int conn_poll(struct drv_conn *conn, short events, uint64_t deadline)
 }
 
 static int conn_send(struct drv_conn *conn, uint16_t method, uint32_t id, size_t bytes,
-		uint64_t deadline)
+		     uint64_t deadline)
 {
 	struct wire_header header = {
-		.magic = WIRE_MAGIC, .method = method, .id = id, .bytes = (uint32_t)bytes,
+		.magic = WIRE_MAGIC,
+		.method = method,
+		.id = id,
+		.bytes = (uint32_t)bytes,
 	};
 
 	for (;;) {
@@ -85,13 +90,13 @@ static int conn_send(struct drv_conn *conn, uint16_t method, uint32_t id, size_t
 
 /* The reply with this id, in conn->frame; its fds in fds. */
 static int conn_receive(struct drv_conn *conn, uint16_t method, uint32_t id, uint64_t deadline,
-		int *fds, size_t *ret_nfds)
+			int *fds, size_t *ret_nfds)
 {
 	for (;;) {
 		const struct wire_header *header = (const struct wire_header *)conn->frame;
 		size_t nfds;
-		int r = wire_receive(conn->fd, conn->frame, WIRE_FRAME_MAX, fds, WIRE_FDS_MAX, &nfds,
-				MSG_DONTWAIT);
+		int r = wire_receive(conn->fd, conn->frame, WIRE_FRAME_MAX, fds, WIRE_FDS_MAX,
+				     &nfds, MSG_DONTWAIT);
 
 		if (r == -EAGAIN) {
 			close_fds(fds, nfds);
@@ -106,8 +111,8 @@ static int conn_receive(struct drv_conn *conn, uint16_t method, uint32_t id, uin
 		}
 		if (r == 0)
 			r = -ECONNRESET;
-		if (r > 0 && (wire_header_check(conn->frame, (size_t)r, WIRE_REPLY) ||
-				header->fds != nfds))
+		if (r > 0 &&
+		    (wire_header_check(conn->frame, (size_t)r, WIRE_REPLY) || header->fds != nfds))
 			r = -EBADMSG;
 		if (r < 0) {
 			close_fds(fds, nfds);
@@ -127,15 +132,15 @@ static int conn_refused(const struct drv_conn *conn, uint16_t method)
 	const struct wire_header *header = (const struct wire_header *)conn->frame;
 	int status = header->status;
 	int error = drv_errno_from_status(status);
-	Npu__Error *body = npu__error__unpack(NULL, header->bytes,
-			conn->frame + sizeof(struct wire_header));
+	Npu__Error *body =
+		npu__error__unpack(NULL, header->bytes, conn->frame + sizeof(struct wire_header));
 	struct drv_error *last = (struct drv_error *)drv_error();
 
 	if (body && body->text && body->text[0])
 		drv_fail(error, "%s", body->text);
 	else
 		drv_fail(error, "npud refused %s: %s", method_name(method),
-				npu_status_name(status));
+			 npu_status_name(status));
 	last->status = status;
 	if (body) {
 		last->sys_errno = body->sys_errno;
@@ -148,8 +153,8 @@ static int conn_refused(const struct drv_conn *conn, uint16_t method)
 }
 
 int drv_conn_call(struct drv_conn *conn, uint16_t method, const ProtobufCMessage *request,
-		const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret_reply, int *fds,
-		size_t *ret_nfds)
+		  const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret_reply, int *fds,
+		  size_t *ret_nfds)
 {
 	uint64_t deadline = drv_now_ns() + conn->timeout_ms * 1000000ull;
 	const struct wire_header *header = (const struct wire_header *)conn->frame;
@@ -180,7 +185,7 @@ int drv_conn_call(struct drv_conn *conn, uint16_t method, const ProtobufCMessage
 		return conn_refused(conn, method);
 	}
 	reply = protobuf_c_message_unpack(type, NULL, header->bytes,
-			conn->frame + sizeof(struct wire_header));
+					  conn->frame + sizeof(struct wire_header));
 	if (!reply) {
 		close_fds(got, nfds);
 		return conn_lost(conn, EBADMSG);
@@ -219,14 +224,19 @@ static int conn_connect(struct drv_conn *conn)
 		switch (error) {
 		case ENOENT:
 		case ECONNREFUSED:
-			return drv_fail(-error, "npud is not running: no one listens at %s (%s); start npud "
-					"or set " NPUD_SOCKET_ENV, conn->path, strerror(error));
+			return drv_fail(
+				-error,
+				"npud is not running: no one listens at %s (%s); start npud "
+				"or set " NPUD_SOCKET_ENV,
+				conn->path, strerror(error));
 		case EACCES:
 		case EPERM:
-			return drv_fail(-EACCES, "npud's socket %s refuses this user; join the group npu",
+			return drv_fail(-EACCES,
+					"npud's socket %s refuses this user; join the group npu",
 					conn->path);
 		case EAGAIN:
-			return drv_fail(-ETIMEDOUT, "npud at %s does not take connections", conn->path);
+			return drv_fail(-ETIMEDOUT, "npud at %s does not take connections",
+					conn->path);
 		default:
 			return drv_fail(-error, "cannot connect to npud at %s: %s", conn->path,
 					strerror(error));
@@ -250,7 +260,8 @@ int drv_conn_open(struct drv_conn *conn, const char *path, unsigned timeout_ms, 
 	if (!path || !*path)
 		path = NPUD_SOCKET_DEFAULT;
 	if (strlen(path) >= sizeof(conn->path))
-		return drv_fail(-ENAMETOOLONG, "the path of npud's socket has more than %zu bytes: %s",
+		return drv_fail(-ENAMETOOLONG,
+				"the path of npud's socket has more than %zu bytes: %s",
 				sizeof(conn->path) - 1, path);
 	strcpy(conn->path, path);
 	conn->frame = malloc(WIRE_FRAME_MAX);
@@ -265,13 +276,15 @@ int drv_conn_open(struct drv_conn *conn, const char *path, unsigned timeout_ms, 
 	hello.library = (char *)DRV_LIBRARY;
 	hello.admin = admin;
 	r = drv_conn_call(conn, NPU_METHOD_hello, &hello.base, &npu__hello_reply__descriptor,
-			(ProtobufCMessage **)&reply, NULL, NULL);
+			  (ProtobufCMessage **)&reply, NULL, NULL);
 	if (r)
 		return r;
 	if (reply->major != NPU_PROTO_MAJOR) {
-		r = drv_fail(-EPROTO, "npud at %s speaks protocol %u.%u, this library %u.%u: install "
-				"matching versions", conn->path, reply->major, reply->minor,
-				NPU_PROTO_MAJOR, NPU_PROTO_MINOR);
+		r = drv_fail(-EPROTO,
+			     "npud at %s speaks protocol %u.%u, this library %u.%u: install "
+			     "matching versions",
+			     conn->path, reply->major, reply->minor, NPU_PROTO_MAJOR,
+			     NPU_PROTO_MINOR);
 		npu__hello_reply__free_unpacked(reply, NULL);
 		return r;
 	}
@@ -293,4 +306,11 @@ void drv_conn_close(struct drv_conn *conn)
 	conn->fd = -1;
 	free(conn->frame);
 	conn->frame = NULL;
+}
+
+bool drv_conn_alive(const struct drv_conn *conn)
+{
+	struct pollfd p = { .fd = conn->fd };
+
+	return conn->fd >= 0 && (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR)));
 }

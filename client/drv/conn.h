@@ -36,13 +36,16 @@ struct drv_conn {
 int drv_conn_open(struct drv_conn *conn, const char *path, unsigned timeout_ms, bool admin);
 void drv_conn_close(struct drv_conn *conn);
 
+/* Whether npud still holds the other end; no round trip. */
+bool drv_conn_alive(const struct drv_conn *conn);
+
 /*
  * One round trip. *ret_reply is the caller's, to be freed with protobuf_c_message_free_unpacked();
  * NULL when the reply does not matter. Descriptors of the reply go to fds and are the caller's, of
  * which exactly *ret_nfds are valid; fds NULL: those that come are closed.
  */
 int drv_conn_call(struct drv_conn *conn, uint16_t method, const ProtobufCMessage *request,
-		const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret_reply, int *fds,
-		size_t *ret_nfds);
+		  const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret_reply, int *fds,
+		  size_t *ret_nfds);
 
 #endif

@@ -49,24 +49,15 @@ int drv_fail(int error, const char *format, ...)
 int drv_errno_from_status(int status)
 {
 	static const int errors[] = {
-		[NPU_STATUS_INVALID] = -EINVAL,
-		[NPU_STATUS_NOT_FOUND] = -ENOENT,
-		[NPU_STATUS_NO_DEVICE] = -ENODEV,
-		[NPU_STATUS_DEVICE_MEMORY] = -ENOSPC,
-		[NPU_STATUS_QUOTA] = -EDQUOT,
-		[NPU_STATUS_HOST_MEMORY] = -ENOMEM,
-		[NPU_STATUS_DENIED] = -EPERM,
-		[NPU_STATUS_STATE] = -EBADFD,
-		[NPU_STATUS_UNKNOWN_METHOD] = -ENOSYS,
-		[NPU_STATUS_VERSION] = -EPROTO,
-		[NPU_STATUS_DEVICE_LOST] = -EIO,
-		[NPU_STATUS_TIMEOUT] = -ETIMEDOUT,
-		[NPU_STATUS_IMAGE] = -ENOEXEC,
-		[NPU_STATUS_BUSY] = -EBUSY,
-		[NPU_STATUS_UNSUPPORTED] = -EOPNOTSUPP,
-		[NPU_STATUS_INTERNAL] = -EREMOTEIO,
-		[NPU_STATUS_CONTIGUOUS] = -ENOSPC,
-		[NPU_STATUS_LIMIT] = -EUSERS,
+		[NPU_STATUS_INVALID] = -EINVAL,		[NPU_STATUS_NOT_FOUND] = -ENOENT,
+		[NPU_STATUS_NO_DEVICE] = -ENODEV,	[NPU_STATUS_DEVICE_MEMORY] = -ENOSPC,
+		[NPU_STATUS_QUOTA] = -EDQUOT,		[NPU_STATUS_HOST_MEMORY] = -ENOMEM,
+		[NPU_STATUS_DENIED] = -EPERM,		[NPU_STATUS_STATE] = -EBADFD,
+		[NPU_STATUS_UNKNOWN_METHOD] = -ENOSYS,	[NPU_STATUS_VERSION] = -EPROTO,
+		[NPU_STATUS_DEVICE_LOST] = -EIO,	[NPU_STATUS_TIMEOUT] = -ETIMEDOUT,
+		[NPU_STATUS_IMAGE] = -ENOEXEC,		[NPU_STATUS_BUSY] = -EBUSY,
+		[NPU_STATUS_UNSUPPORTED] = -EOPNOTSUPP, [NPU_STATUS_INTERNAL] = -EREMOTEIO,
+		[NPU_STATUS_CONTIGUOUS] = -ENOSPC,	[NPU_STATUS_LIMIT] = -EUSERS,
 		[NPU_STATUS_SHUTDOWN] = -ESHUTDOWN,
 	};
 
@@ -134,12 +125,13 @@ int drv_process_reserve(uint64_t base, uint64_t size)
 	if (drv_window_size) {
 		if (drv_window_base == base && drv_window_size == size)
 			return 0;
-		return drv_fail(-EPROTO, "npud moved the window of device addresses; restart the program");
+		return drv_fail(-EPROTO,
+				"npud moved the window of device addresses; restart the program");
 	}
 	if (!base || !size || base % (uint64_t)page || size % (uint64_t)page || base + size < base)
 		return drv_fail(-EPROTO, "npud named a bad window of device addresses");
 	p = mmap((void *)base, size, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (p == MAP_FAILED)
 		return drv_fail(-errno, "cannot reserve the device addresses 0x%llx to 0x%llx: %s",
 				(unsigned long long)base, (unsigned long long)(base + size),
@@ -161,7 +153,7 @@ int drv_process_map(uintptr_t address, size_t bytes, int fd)
 	if (!drv_in_window((void *)address) || bytes > drv_window_base + drv_window_size - address)
 		return drv_fail(-EPROTO, "npud named memory outside of the window");
 	p = mmap((void *)address, bytes, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
+		 MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
 	if (p == MAP_FAILED)
 		return drv_fail(-errno, "cannot map %zu bytes of pinned memory: %s", bytes,
 				strerror(errno));
@@ -172,5 +164,5 @@ int drv_process_map(uintptr_t address, size_t bytes, int fd)
 void drv_process_unmap(uintptr_t address, size_t bytes)
 {
 	mmap((void *)address, bytes, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }

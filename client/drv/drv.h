@@ -25,9 +25,9 @@
 /* ---- errors ---- */
 
 struct drv_error {
-	int error;     /* negative errno */
-	int status;    /* enum npu_status that npud answered, or 0 */
-	int sys_errno; /* from the device, or 0 */
+	int error;			 /* negative errno */
+	int status;			 /* enum npu_status that npud answered, or 0 */
+	int sys_errno;			 /* from the device, or 0 */
 	uint64_t wanted, limit, largest; /* as in npu.Error */
 	char text[256];
 };
@@ -44,7 +44,9 @@ int drv_errno_from_status(int status);
 
 extern bool drv_process_forked; /* set in the child of a fork() after the first connection */
 
-/* Whether this process lost the device by fork(). Cheap; asked before anything shared is touched. */
+/*
+ * Whether this process lost the device by fork(). Cheap; asked before anything shared is touched.
+ */
 static inline bool drv_process_dead(void)
 {
 	return __builtin_expect(drv_process_forked, 0);
@@ -105,7 +107,7 @@ struct drv_memory {
 	int fd; /* -1: not host visible; the caller's */
 };
 int drv_call_mem_alloc(uint32_t device, uint64_t bytes, uint32_t kind, uint32_t flags,
-		struct drv_memory *ret_memory);
+		       struct drv_memory *ret_memory);
 int drv_call_mem_free(uint64_t mem, uint64_t *ret_generation);
 
 struct drv_mem_info {
@@ -114,16 +116,16 @@ struct drv_mem_info {
 int drv_call_mem_info(uint32_t device, struct drv_mem_info *ret_info);
 
 int drv_call_queue_create(uint32_t ctx, uint32_t priority, uint32_t fail_mode, uint32_t *ret_queue,
-		uint32_t *ret_slot);
+			  uint32_t *ret_slot);
 int drv_call_queue_destroy(uint32_t queue);
 int drv_call_queue_ctrl(uint32_t queue, uint32_t op, uint32_t value, uint32_t *ret_epoch);
 
 int drv_call_module_load(uint64_t mem, uint64_t bytes, uint32_t *ret_module,
-		uint32_t *ret_device_module, uint32_t *ret_funcs);
+			 uint32_t *ret_device_module, uint32_t *ret_funcs);
 int drv_call_module_unload(uint32_t module);
 
 #define DRV_PARAMS_MAX 64u
-#define DRV_NAME_MAX 256u
+#define DRV_NAME_MAX   256u
 struct drv_function {
 	uint32_t func, args_size, nparams;
 	uint32_t param_sizes[DRV_PARAMS_MAX];

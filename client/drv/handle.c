@@ -9,14 +9,14 @@
 #include <stdlib.h>
 
 #define SLOT_SHIFT 4
-#define SLOT_BITS 20
-#define GEN_SHIFT (SLOT_SHIFT + SLOT_BITS)
-#define GEN_BITS 20
+#define SLOT_BITS  20
+#define GEN_SHIFT  (SLOT_SHIFT + SLOT_BITS)
+#define GEN_BITS   20
 #define TYPE_SHIFT (GEN_SHIFT + GEN_BITS)
-#define GEN_MASK ((1u << GEN_BITS) - 1)
-#define SLOT_MASK ((1u << SLOT_BITS) - 1)
+#define GEN_MASK   ((1u << GEN_BITS) - 1)
+#define SLOT_MASK  ((1u << SLOT_BITS) - 1)
 
-_Static_assert(DRV_HANDLE_PAGE * DRV_HANDLE_PAGES <= 1u << SLOT_BITS, "slots fit their bits");
+_Static_assert(DRV_HANDLE_PAGE *DRV_HANDLE_PAGES <= 1u << SLOT_BITS, "slots fit their bits");
 
 static struct drv_object *table_slot(const struct drv_handles *table, uint32_t slot)
 {
@@ -70,7 +70,8 @@ void *drv_handle_new(struct drv_handles *table)
 void *drv_handle_of(const struct drv_handles *table, const void *object)
 {
 	const struct drv_object *o = object;
-	uintptr_t generation = atomic_load_explicit(&o->generation, memory_order_relaxed) & GEN_MASK;
+	uintptr_t generation =
+		atomic_load_explicit(&o->generation, memory_order_relaxed) & GEN_MASK;
 
 	return (void *)((uintptr_t)table->type << TYPE_SHIFT | generation << GEN_SHIFT |
 			(uintptr_t)o->slot << SLOT_SHIFT);
@@ -87,7 +88,7 @@ void *drv_handle_publish(struct drv_handles *table, void *object)
 bool drv_handle_live(const void *object, const void *handle)
 {
 	uint32_t generation = atomic_load_explicit(&((const struct drv_object *)object)->generation,
-			memory_order_acquire);
+						   memory_order_acquire);
 
 	return (generation & 1) && (generation & GEN_MASK) == handle_generation(handle);
 }
@@ -110,7 +111,7 @@ bool drv_handle_retire(struct drv_handles *table, void *object, const void *hand
 
 	(void)table;
 	return (generation & 1) && (generation & GEN_MASK) == handle_generation(handle) &&
-			atomic_compare_exchange_strong(&o->generation, &generation, generation + 1);
+	       atomic_compare_exchange_strong(&o->generation, &generation, generation + 1);
 }
 
 void drv_handle_free(struct drv_handles *table, void *object)

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRV_HANDLE_PAGE 64u     /* slots that are allocated together */
-#define DRV_HANDLE_PAGES 4096u  /* pages of one table at most */
+#define DRV_HANDLE_PAGE	 64u   /* slots that are allocated together */
+#define DRV_HANDLE_PAGES 4096u /* pages of one table at most */
 
 /* First member of each object. */
 struct drv_object {
@@ -31,19 +31,22 @@ struct drv_handles {
 	uint32_t max;  /* slots, at most DRV_HANDLE_PAGE * DRV_HANDLE_PAGES */
 	size_t size;   /* of an object */
 	pthread_mutex_t lock;
-	uint32_t used;      /* slots ever used */
+	uint32_t used;	    /* slots ever used */
 	uint32_t free_head; /* slot + 1, 0: none */
 	uint32_t live;
 	_Atomic(char *) pages[DRV_HANDLE_PAGES];
 };
 
-#define DRV_HANDLES_INIT(type_, max_, object_) \
-	{ .type = (type_), .max = (max_), .size = sizeof(object_), \
-		.lock = PTHREAD_MUTEX_INITIALIZER }
+#define DRV_HANDLES_INIT(type_, max_, object_)                           \
+	{                                                                \
+		.type = (type_), .max = (max_), .size = sizeof(object_), \
+		.lock = PTHREAD_MUTEX_INITIALIZER                        \
+	}
 
 /*
- * A slot for a new object. Its bytes behind struct drv_object are zero at the slot's first use, else
- * what the last user left. It is not found by its handle before drv_handle_publish(). NULL: none left.
+ * A slot for a new object. Its bytes behind struct drv_object are zero at the slot's first use,
+ * else what the last user left. It is not found by its handle before drv_handle_publish(). NULL:
+ * none left.
  */
 void *drv_handle_new(struct drv_handles *table);
 void *drv_handle_publish(struct drv_handles *table, void *object);

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define STEP 64u
-#define LINEAR 1024u /* bytes: classes below are STEP apart */
+#define STEP	64u
+#define LINEAR	1024u /* bytes: classes below are STEP apart */
 #define NLINEAR (LINEAR / STEP)
 
 static uint32_t class_of(size_t bytes)
@@ -208,7 +208,7 @@ bool drv_heap_holds(struct drv_chunk *chunk, uintptr_t address, size_t bytes)
 	index = (uint32_t)((address - chunk->address) / chunk->size);
 	offset = (uint32_t)((address - chunk->address) % chunk->size);
 	holds = index < chunk->count && chunk->used[index] >= offset &&
-			chunk->used[index] - offset >= bytes && chunk->used[index];
+		chunk->used[index] - offset >= bytes && chunk->used[index];
 	pthread_mutex_unlock(&heap->lock);
 	return holds;
 }

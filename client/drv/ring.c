@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Producer as npu_queue.h has it. done is cached: the device's line is read only when the ring looks
- * full or arguments must be given back. Arguments of an entry are free once the entry is done; where
- * they end is kept for each slot, so giving back costs one load.
+ * Producer as npu_queue.h has it. done is cached: the device's line is read only when the ring
+ * looks full or arguments must be given back. Arguments of an entry are free once the entry is
+ * done; where they end is kept for each slot, so giving back costs one load.
  */
 #include "client/drv/ring.h"
 
@@ -13,12 +13,12 @@
 #include "client/drv/drv.h"
 #include "client/drv/waiter.h"
 
-#define MASK (NPU_RING_ENTRIES - 1)
+#define MASK	   (NPU_RING_ENTRIES - 1)
 #define ARGS_ALIGN 64u
 
 void drv_ring_init(struct drv_ring *ring, struct npu_slab_header *slab, uint32_t slot,
-		uint64_t slab_address, int doorbell, struct drv_waitroom *room,
-		const _Atomic uint64_t *generation)
+		   uint64_t slab_address, int doorbell, struct drv_waitroom *room,
+		   const _Atomic uint64_t *generation)
 {
 	unsigned char *base = (unsigned char *)slab;
 	size_t data = NPU_SLAB_DATA + (size_t)slot * NPU_RING_BYTES;
@@ -84,7 +84,7 @@ static int ring_args(struct drv_ring *ring, size_t size, uint64_t *ret_start)
 }
 
 int drv_ring_reserve(struct drv_ring *ring, size_t bytes, struct npu_entry **ret_entry,
-		uint64_t *ret_offset)
+		     uint64_t *ret_offset)
 {
 	struct npu_entry *entry;
 	uint64_t start = ring->args_tail;
@@ -113,8 +113,8 @@ int drv_ring_reserve(struct drv_ring *ring, size_t bytes, struct npu_entry **ret
 	memset(entry, 0, sizeof(*entry));
 	entry->epoch = (uint16_t)__atomic_load_n(&ring->ctrl->epoch, __ATOMIC_RELAXED);
 	if (ring->generation)
-		entry->map_gen = (uint32_t)atomic_load_explicit(ring->generation,
-				memory_order_relaxed);
+		entry->map_gen =
+			(uint32_t)atomic_load_explicit(ring->generation, memory_order_relaxed);
 	*ret_entry = entry;
 	return 0;
 }
@@ -134,7 +134,7 @@ static inline void ring_wake_device(struct drv_ring *ring)
 static inline void ring_mark_pending(struct drv_ring *ring)
 {
 	__atomic_fetch_or(&ring->header->pending[ring->slot / 64], 1ull << (ring->slot % 64),
-			__ATOMIC_SEQ_CST);
+			  __ATOMIC_SEQ_CST);
 }
 
 uint64_t drv_ring_submit(struct drv_ring *ring)

@@ -27,30 +27,31 @@ struct drv_ring {
 	const _Atomic uint64_t *generation; /* of the maps; every entry carries it */
 	int doorbell;
 	uint32_t slot;
-	uint64_t tail;        /* entries written */
-	uint64_t done;        /* device's done as last seen */
-	uint64_t args_tail;   /* bytes ever taken of the argument ring */
-	uint64_t args_done;   /* bytes given back */
-	uint64_t args_freed;  /* entries whose arguments have been given back */
-	_Atomic uint64_t published; /* tail, for readers without the lock */
-	_Atomic bool dead;    /* its queue is destroyed: waiters give up */
-	_Atomic uint32_t waiters; /* threads inside drv_wait_ring() for it */
+	uint64_t tail;			     /* entries written */
+	uint64_t done;			     /* device's done as last seen */
+	uint64_t args_tail;		     /* bytes ever taken of the argument ring */
+	uint64_t args_done;		     /* bytes given back */
+	uint64_t args_freed;		     /* entries whose arguments have been given back */
+	_Atomic uint64_t published;	     /* tail, for readers without the lock */
+	_Atomic bool dead;		     /* its queue is destroyed: waiters give up */
+	_Atomic uint32_t waiters;	     /* threads inside drv_wait_ring() for it */
 	uint64_t args_end[NPU_RING_ENTRIES]; /* args_tail after each entry */
 };
 
 /* slab: the mapped slab; slot: index that QueueCreate gave; slab_address: on the device. */
 void drv_ring_init(struct drv_ring *ring, struct npu_slab_header *slab, uint32_t slot,
-		uint64_t slab_address, int doorbell, struct drv_waitroom *room,
-		const _Atomic uint64_t *generation);
+		   uint64_t slab_address, int doorbell, struct drv_waitroom *room,
+		   const _Atomic uint64_t *generation);
 
 /*
  * Room for one entry and bytes of arguments (at most NPU_MAX_ARGS; 0 for none): waits, by the sleep
  * rule and until half a ring is free, while there is none. The entry is zeroed but for its
  * epoch and map generation.
- * *ret_offset is the arguments' offset, 64 byte aligned. -EIO: device lost; -ECANCELED: queue destroyed.
+ * *ret_offset is the arguments' offset, 64 byte aligned. -EIO: device lost; -ECANCELED: queue
+ * destroyed.
  */
 int drv_ring_reserve(struct drv_ring *ring, size_t bytes, struct npu_entry **ret_entry,
-		uint64_t *ret_offset);
+		     uint64_t *ret_offset);
 
 /* Publishes the reserved entry and wakes the device when it sleeps. Returns its index + 1. */
 uint64_t drv_ring_submit(struct drv_ring *ring);

@@ -20,7 +20,7 @@ static int chunk_get(struct drv_heap *heap, struct drv_chunk *chunk, uintptr_t *
 	struct drv_space *space = heap->source.arg;
 	uint32_t kind = heap == &space->host_heap ? DRV_MEM_HOST : DRV_MEM_DEVICE;
 	int r = drv_block_new(space, DRV_HEAP_CHUNK, kind, DRV_MEM_HUGE_FIRST | DRV_MEM_POPULATE,
-			&chunk->block);
+			      &chunk->block);
 
 	if (r)
 		return r;
@@ -40,9 +40,10 @@ static int slab_check(const struct npu_slab_header *slab, const struct drv_opene
 	if (slab->magic != NPU_QUEUE_MAGIC)
 		return drv_fail(-EPROTO, "device %u: its slab is not one", opened->device.id);
 	if (slab->major != NPU_QUEUE_MAJOR)
-		return drv_fail(-EPROTO, "device %u speaks ring protocol %u, this library %u: install "
-				"matching versions", opened->device.id, slab->major,
-				NPU_QUEUE_MAJOR);
+		return drv_fail(-EPROTO,
+				"device %u speaks ring protocol %u, this library %u: install "
+				"matching versions",
+				opened->device.id, slab->major, NPU_QUEUE_MAJOR);
 	if (slab->max_queues > NPU_MAX_QUEUES || slab->ring_entries != NPU_RING_ENTRIES)
 		return drv_fail(-EPROTO, "device %u: rings of another shape", opened->device.id);
 	return 0;
@@ -54,8 +55,8 @@ static int space_map(struct drv_space *space, const struct drv_opened *opened)
 	void *p;
 
 	if (opened->slab_size < NPU_SLAB_SIZE)
-		return drv_fail(-EPROTO, "device %u: a slab of %llu bytes is too small", space->device,
-				(unsigned long long)opened->slab_size);
+		return drv_fail(-EPROTO, "device %u: a slab of %llu bytes is too small",
+				space->device, (unsigned long long)opened->slab_size);
 	if (fstat(opened->slab, &st) == 0 && S_ISREG(st.st_mode) &&
 	    (uint64_t)st.st_size < opened->slab_size)
 		return drv_fail(-EPROTO, "device %u: the slab is shorter than told", space->device);
@@ -82,8 +83,8 @@ int drv_space_open(uint32_t device, struct drv_space **ret_space)
 		return drv_fail(-ENOMEM, "out of host memory");
 	space->device = device;
 	space->free_events = malloc(NPU_MAX_EVENTS * sizeof(*space->free_events));
-	r = space->free_events ? drv_call_device_open(device, &opened)
-			: drv_fail(-ENOMEM, "out of host memory");
+	r = space->free_events ? drv_call_device_open(device, &opened) :
+				 drv_fail(-ENOMEM, "out of host memory");
 	if (r) {
 		free(space->free_events);
 		free(space);
@@ -96,7 +97,7 @@ int drv_space_open(uint32_t device, struct drv_space **ret_space)
 	drv_process_close_fd(opened.slab);
 	if (!r) {
 		r = drv_waitroom_init(&space->waitroom, space->slab, opened.completion,
-				opened.life);
+				      opened.life);
 	}
 	if (r) {
 		struct drv_error error = *drv_error();
@@ -137,8 +138,8 @@ void drv_space_raise(struct drv_space *space, uint64_t generation)
 {
 	uint64_t now = atomic_load_explicit(&space->generation, memory_order_relaxed);
 
-	while (now < generation && !atomic_compare_exchange_weak(&space->generation, &now,
-			generation))
+	while (now < generation &&
+	       !atomic_compare_exchange_weak(&space->generation, &now, generation))
 		;
 }
 

@@ -42,7 +42,8 @@ void drv_space_close(struct drv_space *space);
 /* Whether the device is gone for good. */
 static inline bool drv_space_lost(const struct drv_space *space)
 {
-	return __builtin_expect(atomic_load_explicit(&space->waitroom.lost, memory_order_relaxed), 0);
+	return __builtin_expect(atomic_load_explicit(&space->waitroom.lost, memory_order_relaxed),
+				0);
 }
 
 /* The generation rises to at least this. */

@@ -16,11 +16,11 @@
 #include "client/drv/drv.h"
 #include "client/drv/ring.h"
 
-#define POLLS_A_LOOK 8     /* polls between two looks at the clock */
-#define BACKOFF_WAITS 16   /* waits without polling after a preemption */
-#define SPIN_MIN_NS 1000u
+#define POLLS_A_LOOK   8  /* polls between two looks at the clock */
+#define BACKOFF_WAITS  16 /* waits without polling after a preemption */
+#define SPIN_MIN_NS    1000u
 #define AVERAGE_MAX_NS 1000000u
-#define PENDING 1
+#define PENDING	       1
 
 struct drv_wait {
 	struct drv_wait *next, *prev;
@@ -41,10 +41,12 @@ static inline void cpu_relax(void)
 }
 
 int drv_waitroom_init(struct drv_waitroom *room, struct npu_slab_header *header, int completion,
-		int life)
+		      int life)
 {
 	*room = (struct drv_waitroom){
-		.header = header, .completion = completion, .life = life,
+		.header = header,
+		.completion = completion,
+		.life = life,
 		.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 	};
 	if (room->wake < 0)
@@ -137,7 +139,8 @@ static void lead(struct drv_waitroom *room, uint64_t deadline)
 static int sleep_until(struct drv_waitroom *room, struct drv_wait *wait, uint64_t deadline)
 {
 	struct timespec until = {
-		.tv_sec = (time_t)(deadline / 1000000000u), .tv_nsec = (long)(deadline % 1000000000u),
+		.tv_sec = (time_t)(deadline / 1000000000u),
+		.tv_nsec = (long)(deadline % 1000000000u),
 	};
 	pthread_condattr_t attr;
 	int r;
@@ -175,7 +178,7 @@ static int sleep_until(struct drv_waitroom *room, struct drv_wait *wait, uint64_
 		for (struct drv_wait *w = room->first; w; w = w->next)
 			if (!w->ring)
 				__atomic_store_n(&room->header->host_calls_waiting, 1,
-						__ATOMIC_SEQ_CST);
+						 __ATOMIC_SEQ_CST);
 		wake_ready(room, wait);
 		lead(room, deadline);
 		wake_ready(room, wait);
@@ -235,7 +238,7 @@ static int spin(struct drv_waitroom *room, const struct drv_wait *wait, uint64_t
 		now = drv_now_ns();
 		if (now - last > DRV_GAP_NS) {
 			atomic_store_explicit(&room->backoff, BACKOFF_WAITS - 1,
-					memory_order_relaxed);
+					      memory_order_relaxed);
 			break;
 		}
 		if (now - start > budget)
@@ -248,7 +251,7 @@ out:
 }
 
 int drv_wait_ring(struct drv_waitroom *room, struct drv_ring *ring, uint64_t target,
-		uint64_t deadline_ns)
+		  uint64_t deadline_ns)
 {
 	struct drv_wait wait = { .ring = ring, .target = target };
 	int r = wait_state(room, &wait);
@@ -270,12 +273,12 @@ int drv_wait_ring(struct drv_waitroom *room, struct drv_ring *ring, uint64_t tar
 	if (took > AVERAGE_MAX_NS)
 		took = AVERAGE_MAX_NS;
 	atomic_store_explicit(&room->average_ns, average - average / 8 + (uint32_t)took / 8,
-			memory_order_relaxed);
+			      memory_order_relaxed);
 	return r;
 }
 
 int drv_wait_host_call(struct drv_waitroom *room, bool (*ready)(void *arg), void *arg,
-		uint64_t deadline_ns)
+		       uint64_t deadline_ns)
 {
 	struct drv_wait wait = { .ready = ready, .arg = arg };
 

@@ -2,10 +2,10 @@
 /*
  * waiter - threads that wait for the device
  *
- * One waitroom a space. A wait first polls for a short time that adapts to how long waits have been,
- * unless the device polls on this very cpu; then it sleeps. One of the sleepers, the leader, polls
- * {completion fd, life fd} for all and wakes those whose condition holds; when it leaves, another
- * takes over. Nothing runs while nobody waits.
+ * One waitroom a space. A wait first polls for a short time that adapts to how long waits have
+ * been, unless the device polls on this very cpu; then it sleeps. One of the sleepers, the leader,
+ * polls {completion fd, life fd} for all and wakes those whose condition holds; when it leaves,
+ * another takes over. Nothing runs while nobody waits.
  */
 #ifndef NPU_CLIENT_DRV_WAITER_H
 #define NPU_CLIENT_DRV_WAITER_H
@@ -20,13 +20,13 @@ struct drv_ring;
 struct drv_wait;
 
 #define DRV_SPIN_MAX_NS 50000u /* longest polling before sleeping */
-#define DRV_GAP_NS 30000u      /* a pause between two polls that means: I was preempted */
-#define DRV_FOREVER UINT64_MAX
+#define DRV_GAP_NS	30000u /* a pause between two polls that means: I was preempted */
+#define DRV_FOREVER	UINT64_MAX
 
 struct drv_waitroom {
 	struct npu_slab_header *header;
 	int completion, life;
-	int wake; /* eventfd of our own: makes the leader look again */
+	int wake;	   /* eventfd of our own: makes the leader look again */
 	_Atomic bool lost; /* the life fd hung up */
 
 	/* Polling: guesses, races are harmless. */
@@ -35,11 +35,11 @@ struct drv_waitroom {
 
 	pthread_mutex_t lock;
 	struct drv_wait *first; /* sleepers */
-	bool led;               /* one of them polls the fds */
+	bool led;		/* one of them polls the fds */
 };
 
 int drv_waitroom_init(struct drv_waitroom *room, struct npu_slab_header *header, int completion,
-		int life);
+		      int life);
 void drv_waitroom_fini(struct drv_waitroom *room);
 
 /*
@@ -47,11 +47,11 @@ void drv_waitroom_fini(struct drv_waitroom *room);
  * 0; -ETIMEDOUT; -EIO: device lost; -ECANCELED: the ring died.
  */
 int drv_wait_ring(struct drv_waitroom *room, struct drv_ring *ring, uint64_t target,
-		uint64_t deadline_ns);
+		  uint64_t deadline_ns);
 
 /* Waits, without polling first, until ready(arg) is true; it is called under the room's lock. */
 int drv_wait_host_call(struct drv_waitroom *room, bool (*ready)(void *arg), void *arg,
-		uint64_t deadline_ns);
+		       uint64_t deadline_ns);
 
 /* Makes every sleeper look again: after a ring died, or what ready() looks at changed. */
 void drv_waitroom_wake(struct drv_waitroom *room);

@@ -2,8 +2,8 @@
 /*
  * A callback is a ring entry with a sequence number; what to call stays here, in the stream's list,
  * so nothing that the device can write is ever called. The device posts the number in the ring's
- * host_seq; all callbacks up to it are due. They run on the thread that the stream is subscribed to,
- * or on one thread of the library a space, made at the first need.
+ * host_seq; all callbacks up to it are due. They run on the thread that the stream is subscribed
+ * to, or on one thread of the library a space, made at the first need.
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,13 +32,13 @@ static bool stream_due(struct rt_stream *stream)
 	struct drv_ring *ring = atomic_load_explicit(&stream->ring, memory_order_acquire);
 
 	return ring && __atomic_load_n(&ring->ctrl->host_seq, __ATOMIC_ACQUIRE) >
-			atomic_load_explicit(&stream->callbacks_done, memory_order_acquire);
+			       atomic_load_explicit(&stream->callbacks_done, memory_order_acquire);
 }
 
 static bool watches(const struct watcher *watcher, struct rt_stream *stream)
 {
 	return stream->space == watcher->space &&
-			atomic_load(&stream->report_thread) == watcher->thread;
+	       atomic_load(&stream->report_thread) == watcher->thread;
 }
 
 static bool watcher_ready(void *arg)
@@ -117,7 +117,8 @@ static void *runner_main(void *arg)
 	while (!atomic_load(&runner->stop)) {
 		if (watcher_run(&watcher))
 			continue;
-		if (drv_wait_host_call(&runner->space->waitroom, watcher_ready, &watcher, DRV_FOREVER))
+		if (drv_wait_host_call(&runner->space->waitroom, watcher_ready, &watcher,
+				       DRV_FOREVER))
 			break; /* device lost */
 	}
 	return NULL;
@@ -149,8 +150,10 @@ static int runner_start(struct drv_space *space)
 			row->space = NULL;
 	}
 	pthread_mutex_unlock(&callback_lock);
-	return row && !r ? 0 : rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003", "no thread for "
-			"callbacks");
+	return row && !r ? 0 :
+			   rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003",
+				    "no thread for "
+				    "callbacks");
 }
 
 void rt_callback_stop(struct drv_space *space)
@@ -179,7 +182,7 @@ void rt_callback_drop(struct rt_stream *stream)
 }
 
 static int callback_queue(struct rt_stream *stream, void *handle, void (*fn)(void *arg), void *arg,
-		bool block)
+			  bool block)
 {
 	struct rt_callback *callback = malloc(sizeof(*callback));
 	struct npu_entry *entry;
@@ -230,10 +233,13 @@ int rt_report_subscribe(uint64_t thread, void *handle)
 	if (r)
 		return r;
 	if (!thread)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "0 is not the id of a thread");
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"0 is not the id of a thread");
 	if (!atomic_compare_exchange_strong(&stream->report_thread, &none, thread))
-		return rt_error(ACL_ERROR_RT_STREAM_SUBSCRIBE, "EE1001", "stream %u already has a thread "
-				"for its callbacks", stream->object.slot);
+		return rt_error(ACL_ERROR_RT_STREAM_SUBSCRIBE, "EE1001",
+				"stream %u already has a thread "
+				"for its callbacks",
+				stream->object.slot);
 	return 0;
 }
 
@@ -246,8 +252,10 @@ int rt_report_unsubscribe(uint64_t thread, void *handle)
 	if (r)
 		return r;
 	if (!thread || !atomic_compare_exchange_strong(&stream->report_thread, &expected, 0))
-		return rt_error(ACL_ERROR_RT_THREAD_SUBSCRIBE, "EE1001", "that thread is not subscribed to "
-				"stream %u", stream->object.slot);
+		return rt_error(ACL_ERROR_RT_THREAD_SUBSCRIBE, "EE1001",
+				"that thread is not subscribed to "
+				"stream %u",
+				stream->object.slot);
 	drv_waitroom_wake(&stream->space->waitroom);
 	return 0;
 }
@@ -260,8 +268,10 @@ int rt_report_launch(void *handle, void (*fn)(void *arg), void *arg, bool block)
 	if (r)
 		return r;
 	if (!atomic_load(&stream->report_thread))
-		return rt_error(ACL_ERROR_RT_STREAM_NO_CB_REG, "EE1001", "stream %u has no thread for its "
-				"callbacks: call aclrtSubscribeReport", stream->object.slot);
+		return rt_error(ACL_ERROR_RT_STREAM_NO_CB_REG, "EE1001",
+				"stream %u has no thread for its "
+				"callbacks: call aclrtSubscribeReport",
+				stream->object.slot);
 	return callback_queue(stream, handle, fn, arg, block);
 }
 
@@ -281,14 +291,17 @@ int rt_report_process(int32_t timeout_ms)
 			if (atomic_load(&stream->report_thread) == watcher.thread)
 				watcher.space = stream->space;
 		if (!watcher.space)
-			return rt_error(ACL_ERROR_RT_THREAD_SUBSCRIBE, "EE1001", "this thread is not "
+			return rt_error(ACL_ERROR_RT_THREAD_SUBSCRIBE, "EE1001",
+					"this thread is not "
 					"subscribed to the callbacks of a stream");
 		if (watcher_run(&watcher))
 			return 0;
 		r = drv_wait_host_call(&watcher.space->waitroom, watcher_ready, &watcher, deadline);
 		if (r == -ETIMEDOUT)
-			return rt_error(ACL_ERROR_RT_REPORT_TIMEOUT, "EE1002", "no callback came within "
-					"%d ms", timeout_ms);
+			return rt_error(ACL_ERROR_RT_REPORT_TIMEOUT, "EE1002",
+					"no callback came within "
+					"%d ms",
+					timeout_ms);
 		if (r == -EIO)
 			return rt_error_lost(watcher.space, watcher.space->device);
 	}

@@ -13,13 +13,14 @@ struct drv_handles rt_contexts = DRV_HANDLES_INIT(1, RT_MAX_CONTEXTS, struct rt_
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	void *explicit; /* or NULL */
-	void *primary;  /* of the device that was set, or NULL */
+	void *primary;	/* of the device that was set, or NULL */
 } bound;
 
 static int context_none(const void *handle)
 {
 	if (handle)
-		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001", "the context that is current on this "
+		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001",
+				"the context that is current on this "
 				"thread was destroyed or its device was reset");
 	return rt_device_use_default();
 }
@@ -95,8 +96,8 @@ int rt_context_new_primary(struct rt_device *device)
 	struct rt_context *context = drv_handle_new(&rt_contexts);
 
 	if (!context)
-		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003", "no context left: %u exist",
-				RT_MAX_CONTEXTS);
+		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003",
+				"no context left: %u exist", RT_MAX_CONTEXTS);
 	context->primary = true;
 	context->device = device;
 	atomic_store(&context->active, false);
@@ -125,8 +126,8 @@ int rt_context_create(int32_t id, void **ret_context)
 		return r;
 	context = drv_handle_new(&rt_contexts);
 	if (!context)
-		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003", "no context left: %u exist",
-				RT_MAX_CONTEXTS);
+		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003",
+				"no context left: %u exist", RT_MAX_CONTEXTS);
 	context->primary = false;
 	context->space = space;
 	context->handle = NULL;
@@ -144,8 +145,10 @@ int rt_context_create(int32_t id, void **ret_context)
 
 static int context_unknown(const void *handle)
 {
-	return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001", "%p is not a context of this process, or "
-			"was destroyed", handle);
+	return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001",
+			"%p is not a context of this process, or "
+			"was destroyed",
+			handle);
 }
 
 int rt_context_destroy(void *handle)
@@ -157,8 +160,10 @@ int rt_context_destroy(void *handle)
 	if (!context)
 		return context_unknown(handle);
 	if (context->primary)
-		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001", "%p is the primary context of device "
-				"%d: only aclrtResetDevice releases it", handle, context->device->id);
+		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001",
+				"%p is the primary context of device "
+				"%d: only aclrtResetDevice releases it",
+				handle, context->device->id);
 	if (!drv_handle_retire(&rt_contexts, context, handle))
 		return context_unknown(handle);
 	rt_context_end(context, false);
@@ -177,8 +182,10 @@ int rt_context_set_current(void *handle)
 	if (!context)
 		return context_unknown(handle);
 	if (!atomic_load(&context->active))
-		return rt_error(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "EE1001", "context %p was released by "
-				"aclrtResetDevice", handle);
+		return rt_error(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "EE1001",
+				"context %p was released by "
+				"aclrtResetDevice",
+				handle);
 	bound.explicit = handle;
 	return 0;
 }

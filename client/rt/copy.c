@@ -10,7 +10,7 @@
 
 /* Both ranges, or none. */
 static int ranges_get(void *dst, size_t dst_bytes, const void *src, size_t src_bytes,
-		struct rt_range *ret_dst, struct rt_range *ret_src)
+		      struct rt_range *ret_dst, struct rt_range *ret_src)
 {
 	int r;
 
@@ -72,8 +72,10 @@ int rt_memcpy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, 
 	    __builtin_add_overflow(dst_bytes, width, &dst_bytes) ||
 	    __builtin_mul_overflow(src_pitch, height - 1, &src_bytes) ||
 	    __builtin_add_overflow(src_bytes, width, &src_bytes))
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%zu rows of pitch %zu and %zu are "
-				"more than an address space", height, dst_pitch, src_pitch);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"%zu rows of pitch %zu and %zu are "
+				"more than an address space",
+				height, dst_pitch, src_pitch);
 	r = ranges_get(dst, dst_bytes, src, src_bytes, &to, &from);
 	if (r)
 		return r;

@@ -13,9 +13,9 @@
 #include "client/drv/drv_caps.h"
 #include "client/rt/internal.h"
 
-#define STAGE_MAX ((size_t)1 << 20)      /* bytes of one copy that are staged */
-#define STAGE_PIECE ((size_t)512 << 10)  /* bytes of one pinned buffer */
-#define STAGE_HELD ((size_t)8 << 20)     /* bytes that one stream may hold staged */
+#define STAGE_MAX   ((size_t)1 << 20)	/* bytes of one copy that are staged */
+#define STAGE_PIECE ((size_t)512 << 10) /* bytes of one pinned buffer */
+#define STAGE_HELD  ((size_t)8 << 20)	/* bytes that one stream may hold staged */
 
 static void staged_free_first(struct rt_stream *stream)
 {
@@ -43,8 +43,8 @@ void rt_staged_reap(struct rt_stream *stream, bool all)
 }
 
 /* A pinned buffer for bytes, filled from src; rows of width bytes, pitch apart. */
-static int staged_new(struct rt_stream *stream, const unsigned char *src, size_t pitch, size_t width,
-		size_t height, struct rt_staged **ret_staged)
+static int staged_new(struct rt_stream *stream, const unsigned char *src, size_t pitch,
+		      size_t width, size_t height, struct rt_staged **ret_staged)
 {
 	struct rt_staged *staged;
 	int r;
@@ -169,7 +169,8 @@ static int copy_staged(struct rt_stream *stream, void *handle, const struct copy
 
 			piece.dst += at;
 			piece.src += at;
-			piece.width = copy->width - at < STAGE_PIECE ? copy->width - at : STAGE_PIECE;
+			piece.width =
+				copy->width - at < STAGE_PIECE ? copy->width - at : STAGE_PIECE;
 			r = staged_piece(stream, &piece);
 		}
 	}
@@ -187,9 +188,9 @@ static int copy_waits(struct rt_stream *stream, const struct copy *copy)
 		r = rt_stream_wait(stream, ring, drv_ring_target(ring), -1);
 	if (r)
 		return r;
-	return copy->height == 1 ? rt_memcpy(copy->dst, copy->src, copy->width)
-			: rt_memcpy2d(copy->dst, copy->dst_pitch, copy->src, copy->src_pitch,
-			copy->width, copy->height);
+	return copy->height == 1 ? rt_memcpy(copy->dst, copy->src, copy->width) :
+				   rt_memcpy2d(copy->dst, copy->dst_pitch, copy->src,
+					       copy->src_pitch, copy->width, copy->height);
 }
 
 static int copy_async(const struct copy *copy, size_t dst_bytes, size_t src_bytes, void *handle)
@@ -210,11 +211,14 @@ static int copy_async(const struct copy *copy, size_t dst_bytes, size_t src_byte
 	}
 	if ((dst.block && dst.block->space != stream->space) ||
 	    (src.block && src.block->space != stream->space))
-		r = rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001", "the copy touches memory of "
-				"another device than the stream's (%d)", stream->device->id);
+		r = rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001",
+			     "the copy touches memory of "
+			     "another device than the stream's (%d)",
+			     stream->device->id);
 	else if (!dst.device && !src.device && (!dst.block || !src.block))
-		r = rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001", "a queued copy from host to host "
-				"needs pinned memory on both sides");
+		r = rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001",
+			     "a queued copy from host to host "
+			     "needs pinned memory on both sides");
 	else if (dst.block && src.block)
 		r = copy_queued(stream, handle, copy);
 	else if (!src.block && copy->width * copy->height <= stage_max)
@@ -229,7 +233,11 @@ static int copy_async(const struct copy *copy, size_t dst_bytes, size_t src_byte
 int rt_memcpy_async(void *dst, const void *src, size_t count, void *stream)
 {
 	struct copy copy = {
-		.dst = dst, .src = src, .dst_pitch = count, .src_pitch = count, .width = count,
+		.dst = dst,
+		.src = src,
+		.dst_pitch = count,
+		.src_pitch = count,
+		.width = count,
 		.height = 1,
 	};
 
@@ -237,11 +245,15 @@ int rt_memcpy_async(void *dst, const void *src, size_t count, void *stream)
 }
 
 int rt_memcpy2d_async(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-		size_t height, void *stream)
+		      size_t height, void *stream)
 {
 	struct copy copy = {
-		.dst = dst, .src = src, .dst_pitch = dst_pitch, .src_pitch = src_pitch,
-		.width = width, .height = height,
+		.dst = dst,
+		.src = src,
+		.dst_pitch = dst_pitch,
+		.src_pitch = src_pitch,
+		.width = width,
+		.height = height,
 	};
 	size_t dst_bytes, src_bytes;
 
@@ -249,8 +261,10 @@ int rt_memcpy2d_async(void *dst, size_t dst_pitch, const void *src, size_t src_p
 	    __builtin_add_overflow(dst_bytes, width, &dst_bytes) ||
 	    __builtin_mul_overflow(src_pitch, height - 1, &src_bytes) ||
 	    __builtin_add_overflow(src_bytes, width, &src_bytes))
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%zu rows of pitch %zu and %zu are "
-				"more than an address space", height, dst_pitch, src_pitch);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"%zu rows of pitch %zu and %zu are "
+				"more than an address space",
+				height, dst_pitch, src_pitch);
 	return copy_async(&copy, dst_bytes, src_bytes, stream);
 }
 
@@ -266,8 +280,10 @@ int rt_memset_async(void *address, int32_t value, size_t count, void *handle)
 	if (r)
 		return r;
 	if (!dst.block || dst.block->space != stream->space)
-		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%p is not memory that device %d "
-				"reaches", address, stream->device->id);
+		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+			     "%p is not memory that device %d "
+			     "reaches",
+			     address, stream->device->id);
 	if (!r)
 		r = rt_stream_begin(stream, handle);
 	if (!r) {

@@ -40,7 +40,7 @@ int rt_fini(void)
  * first bad token; numbers must rise.
  */
 static int visible_devices(const char *text, const struct drv_device *all, size_t n,
-		struct rt_device *rows, uint32_t *ret_n)
+			   struct rt_device *rows, uint32_t *ret_n)
 {
 	uint32_t count = 0;
 	long last = -1;
@@ -92,8 +92,10 @@ static int list_load(void)
 	ndevices = 0;
 	if (text && visible_devices(text, all, n, devices, &ndevices)) {
 		free(all);
-		return rt_error(ACL_ERROR_RT_NO_DEVICE, "EE1001", "ASCEND_RT_VISIBLE_DEVICES=%s names no "
-				"device or is not in rising order; there are %zu devices", text, n);
+		return rt_error(ACL_ERROR_RT_NO_DEVICE, "EE1001",
+				"ASCEND_RT_VISIBLE_DEVICES=%s names no "
+				"device or is not in rising order; there are %zu devices",
+				text, n);
 	}
 	if (!text)
 		for (; ndevices < n; ndevices++)
@@ -120,8 +122,10 @@ int rt_device_find(int32_t id, struct rt_device **ret_device)
 			return r;
 	}
 	if (id < 0 || (uint32_t)id >= ndevices)
-		return rt_error(ACL_ERROR_RT_INVALID_DEVICEID, "EE1001", "no device %d: there are %u, "
-				"counted from 0", id, ndevices);
+		return rt_error(ACL_ERROR_RT_INVALID_DEVICEID, "EE1001",
+				"no device %d: there are %u, "
+				"counted from 0",
+				id, ndevices);
 	*ret_device = &devices[id];
 	return 0;
 }
@@ -158,13 +162,16 @@ int rt_device_info(int32_t device, struct rt_device_info *ret_info)
 	if (r) {
 		r = rt_error_drv(r, "cannot ask the device");
 	} else if (!d) {
-		r = rt_error(ACL_ERROR_RT_INVALID_DEVICEID, "EL0003", "device %d is no longer there",
-				device);
+		r = rt_error(ACL_ERROR_RT_INVALID_DEVICEID, "EL0003",
+			     "device %d is no longer there", device);
 	} else {
 		*ret_info = (struct rt_device_info){
-			.cores = d->cores, .memory_total = d->memory_total,
-			.memory_free = d->memory_free, .util_permille = d->util_permille,
-			.healthy = d->health == DRV_HEALTH_OK, .peer = d->caps & DRV_CAP_PEER,
+			.cores = d->cores,
+			.memory_total = d->memory_total,
+			.memory_free = d->memory_free,
+			.util_permille = d->util_permille,
+			.healthy = d->health == DRV_HEALTH_OK,
+			.peer = d->caps & DRV_CAP_PEER,
 			.virtual_device = d->kind == DRV_KIND_SIM,
 			.default_timeout_us = d->default_timeout_us,
 			.max_streams = d->max_queues,
@@ -248,8 +255,10 @@ static int device_reset(int32_t id, bool force)
 		return r;
 	pthread_mutex_lock(&device_lock);
 	if (!device->sets) {
-		r = rt_error(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "EE1001", "device %d is not set: more "
-				"resets than sets", id);
+		r = rt_error(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "EE1001",
+			     "device %d is not set: more "
+			     "resets than sets",
+			     id);
 	} else {
 		device->sets = force ? 0 : device->sets - 1;
 		if (!device->sets)
@@ -279,7 +288,8 @@ int rt_device_use_default(void)
 	int32_t id = atomic_load_explicit(&default_device, memory_order_relaxed);
 
 	if (id < 0)
-		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001", "no context is current on this "
+		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001",
+				"no context is current on this "
 				"thread; call aclrtSetDevice or aclrtSetCurrentContext on it");
 	return rt_device_set(id);
 }
@@ -365,11 +375,15 @@ static int peer_change(int32_t peer, bool enable)
 	if (r)
 		return r;
 	if (other == context->device)
-		return rt_error(ACL_ERROR_RT_INVALID_DEVICEID, "EE1001", "device %d is the current one, "
-				"not a peer", peer);
+		return rt_error(ACL_ERROR_RT_INVALID_DEVICEID, "EE1001",
+				"device %d is the current one, "
+				"not a peer",
+				peer);
 	if (!(context->device->info.caps & other->info.caps & DRV_CAP_PEER))
-		return rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001", "device %d cannot reach the "
-				"memory of device %d", context->device->id, peer);
+		return rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001",
+				"device %d cannot reach the "
+				"memory of device %d",
+				context->device->id, peer);
 	if (enable)
 		atomic_fetch_or(&context->device->peers, 1ull << peer);
 	else

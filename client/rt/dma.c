@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where device memory is not host visible, the device copies: on a queue of the library's own, one a
- * space, in a context of its own, so that faults and failure modes of the program's contexts do not
- * touch it. Pageable memory goes through a pinned buffer of two halves, one filled while the other
- * is on its way. A mutex a space: one such copy at a time.
+ * Where device memory is not host visible, the device copies: on a queue of the library's own, one
+ * a space, in a context of its own, so that faults and failure modes of the program's contexts do
+ * not touch it. Pageable memory goes through a pinned buffer of two halves, one filled while the
+ * other is on its way. A mutex a space: one such copy at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static int dma_prepare(struct dma *dma)
 
 	if (dma->ready)
 		return 0;
-	dma->ring = dma->ring ? dma->ring : aligned_alloc(64, (sizeof(*dma->ring) + 63) & ~(size_t)63);
+	dma->ring =
+		dma->ring ? dma->ring : aligned_alloc(64, (sizeof(*dma->ring) + 63) & ~(size_t)63);
 	if (!dma->ring)
 		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "out of host memory");
 	r = drv_block_new(space, 2 * HALF, DRV_MEM_HOST, DRV_MEM_POPULATE, &dma->buffer);
@@ -56,7 +57,7 @@ static int dma_prepare(struct dma *dma)
 		return r;
 	}
 	drv_ring_init(dma->ring, space->slab, slot, space->slab_address, space->doorbell,
-			&space->waitroom, &space->generation);
+		      &space->waitroom, &space->generation);
 	dma->errors_seen = drv_ring_errors(dma->ring);
 	dma->ready = true;
 	return 0;
@@ -113,7 +114,7 @@ static int dma_reserve(struct dma *dma, struct npu_entry **ret_entry)
 }
 
 static int dma_submit_copy(struct dma *dma, uintptr_t dst, uintptr_t src, size_t bytes,
-		uint64_t *ret_target)
+			   uint64_t *ret_target)
 {
 	struct npu_entry *entry;
 	int r = dma_reserve(dma, &entry);
@@ -141,8 +142,10 @@ static int dma_wait(struct dma *dma, uint64_t target)
 	dma->errors_seen = errors;
 	if (!drv_ring_error(dma->ring, &error))
 		error.kind = NPU_FAULT_DMA;
-	return rt_error(rt_fault_code(error.kind, error.op), "EZ9999", "code %d, layer device %u: the "
-			"copy failed: %s", rt_fault_code(error.kind, error.op), dma->space->device,
+	return rt_error(rt_fault_code(error.kind, error.op), "EZ9999",
+			"code %d, layer device %u: the "
+			"copy failed: %s",
+			rt_fault_code(error.kind, error.op), dma->space->device,
 			rt_fault_name(error.kind));
 }
 
@@ -179,7 +182,7 @@ static int dma_pull(struct dma *dma, unsigned char *dst, uintptr_t src, size_t b
 			size_t m = bytes - sent < HALF ? bytes - sent : HALF, to = sent / HALF & 1;
 
 			r = dma_submit_copy(dma, dma->buffer->address + to * HALF, src + sent, m,
-					&target[to]);
+					    &target[to]);
 			sent += m;
 		}
 		if (!r)
@@ -201,14 +204,15 @@ static struct drv_space *ranges_space(const struct rt_range *dst, const struct r
 static int spaces_check(const struct rt_range *dst, const struct rt_range *src)
 {
 	if (dst->block && src->block && dst->block->space != src->block->space)
-		return rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001", "the copy is between devices "
+		return rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001",
+				"the copy is between devices "
 				"%u and %u, which do not reach each other's memory",
 				src->block->space->device, dst->block->space->device);
 	return 0;
 }
 
 static int dma_copy_locked(struct dma *dma, const struct rt_range *dst, const struct rt_range *src,
-		size_t bytes)
+			   size_t bytes)
 {
 	uint64_t target;
 	int r;
@@ -236,7 +240,7 @@ int rt_dma_copy(const struct rt_range *dst, const struct rt_range *src, size_t b
 }
 
 int rt_dma_copy2d(const struct rt_range *dst, size_t dst_pitch, const struct rt_range *src,
-		size_t src_pitch, size_t width, size_t height)
+		  size_t src_pitch, size_t width, size_t height)
 {
 	struct npu_entry *entry;
 	struct dma *dma = NULL;

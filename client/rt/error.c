@@ -13,7 +13,7 @@
 #include "client/rt/internal.h"
 #include "proto/status.h"
 
-#define LINES 16u
+#define LINES	       16u
 #define LINE_MAX_BYTES 512u
 
 struct text_list {
@@ -153,15 +153,20 @@ int rt_last_error_get(void)
 
 int rt_error_forked(void)
 {
-	return rt_error(ACL_ERROR_RT_DEV_SETUP_ERROR, "EE1003", "this process is a fork of one that "
-			"uses the device, whose objects it does not share; fork before the first call, or exec");
+	return rt_error(
+		ACL_ERROR_RT_DEV_SETUP_ERROR, "EE1003",
+		"this process is a fork of one that "
+		"uses the device, whose objects it does not share; fork before the first call, or "
+		"exec");
 }
 
 int rt_error_lost(const struct drv_space *space, uint32_t device)
 {
 	(void)space;
-	return rt_error(ACL_ERROR_RT_SOCKET_CLOSE, "EL0003", "device %u is lost: card or simulator "
-			"went away; all work and memory on it is gone, restart the program", device);
+	return rt_error(ACL_ERROR_RT_SOCKET_CLOSE, "EL0003",
+			"device %u is lost: card or simulator "
+			"went away; all work and memory on it is gone, restart the program",
+			device);
 }
 
 static int code_for(int error)
@@ -191,8 +196,8 @@ static int code_for(int error)
 	case -ETIMEDOUT:
 		return ACL_ERROR_RT_REPORT_TIMEOUT;
 	case -ENOENT:
-		return drv_error()->status ? ACL_ERROR_RT_DRV_INTERNAL_ERROR
-				: ACL_ERROR_RT_DEV_SETUP_ERROR;
+		return drv_error()->status ? ACL_ERROR_RT_DRV_INTERNAL_ERROR :
+					     ACL_ERROR_RT_DEV_SETUP_ERROR;
 	case -ECONNREFUSED:
 	case -ENAMETOOLONG:
 	case -EPROTO:
@@ -214,6 +219,6 @@ int rt_error_drv(int error, const char *what)
 		id = "EE1001";
 	else if (code == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)
 		id = "EE1003";
-	return rt_error(code, id, "%s: %s", what, drv_error()->error == error ? drv_error()->text
-			: strerror(-error));
+	return rt_error(code, id, "%s: %s", what,
+			drv_error()->error == error ? drv_error()->text : strerror(-error));
 }

@@ -2,8 +2,8 @@
 /*
  * An event has a word in the slab from its first record on. A record names a value that rises with
  * each record of that word. While a record is pending, another on a different stream takes a new
- * word: records of two streams may complete in any order, and a word must not fall back. A word whose
- * last record is still pending waits in limbo before it serves another event.
+ * word: records of two streams may complete in any order, and a word must not fall back. A word
+ * whose last record is still pending waits in limbo before it serves another event.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,15 +68,17 @@ void rt_event_drop_space(struct drv_space *space)
 	}
 	pthread_mutex_unlock(&limbo_lock);
 	while ((event = drv_handle_next(&rt_events, &cursor)))
-		if (event->space == space && drv_handle_retire(&rt_events, event,
-				drv_handle_of(&rt_events, event)))
+		if (event->space == space &&
+		    drv_handle_retire(&rt_events, event, drv_handle_of(&rt_events, event)))
 			drv_handle_free(&rt_events, event);
 }
 
 static int event_unknown(const void *handle)
 {
-	return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001", "%p is not an event of this process, or "
-			"was destroyed", handle);
+	return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001",
+			"%p is not an event of this process, or "
+			"was destroyed",
+			handle);
 }
 
 /* On success the event's lock is held. */
@@ -143,21 +145,23 @@ static int event_take_word(struct rt_event *event, const struct rt_stream *strea
 	uint32_t index;
 	int r;
 
-	if (event->has_word && (event->stream == stream ||
-			word_reached(event->space, event->index, event->value)))
+	if (event->has_word &&
+	    (event->stream == stream || word_reached(event->space, event->index, event->value)))
 		return 0;
 	pthread_mutex_lock(&limbo_lock);
 	limbo_sweep();
 	pthread_mutex_unlock(&limbo_lock);
 	r = drv_space_event_get(event->space, &index);
 	if (r)
-		return rt_error(ACL_ERROR_RT_NO_EVENT_RESOURCE, "EE1003", "no event left: device %d gives "
-				"%u to a process", event->device->id, NPU_MAX_EVENTS);
+		return rt_error(ACL_ERROR_RT_NO_EVENT_RESOURCE, "EE1003",
+				"no event left: device %d gives "
+				"%u to a process",
+				event->device->id, NPU_MAX_EVENTS);
 	if (event->has_word)
 		word_release(event->space, event->index, event->value);
 	event->index = index;
-	event->value = __atomic_load_n(&drv_space_event(event->space, index)->issued,
-			__ATOMIC_RELAXED);
+	event->value =
+		__atomic_load_n(&drv_space_event(event->space, index)->issued, __ATOMIC_RELAXED);
 	event->has_word = true;
 	return 0;
 }
@@ -175,8 +179,10 @@ int rt_event_record(void *handle, void *stream_handle)
 		return r;
 	if (event->device != stream->device) {
 		pthread_mutex_unlock(&event->lock);
-		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "the event is of device %d, the "
-				"stream of device %d", event->device->id, stream->device->id);
+		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+				"the event is of device %d, the "
+				"stream of device %d",
+				event->device->id, stream->device->id);
 	}
 	r = event_take_word(event, stream);
 	if (!r)
@@ -213,8 +219,9 @@ int rt_event_query(void *handle, bool *ret_complete)
 	if (drv_space_lost(event->space))
 		r = rt_error_lost(event->space, (uint32_t)event->device->id);
 	else
-		*ret_complete = event->recorded ? word_reached(event->space, event->index,
-				event->value) : event->ex;
+		*ret_complete = event->recorded ?
+					word_reached(event->space, event->index, event->value) :
+					event->ex;
 	pthread_mutex_unlock(&event->lock);
 	return r;
 }
@@ -222,7 +229,8 @@ int rt_event_query(void *handle, bool *ret_complete)
 /* What the stream of a completed record has to tell. */
 static int event_fault(const struct rt_event *event)
 {
-	return drv_handle_live(event->stream, event->stream_handle) ? rt_fault_take(event->stream) : 0;
+	return drv_handle_live(event->stream, event->stream_handle) ? rt_fault_take(event->stream) :
+								      0;
 }
 
 int rt_event_sync(void *handle, int32_t timeout_ms)
@@ -249,24 +257,31 @@ int rt_event_sync(void *handle, int32_t timeout_ms)
 		copy.ring = NULL;
 	pthread_mutex_unlock(&event->lock);
 	if (!copy.recorded)
-		return copy.ex ? 0 : rt_error(ACL_ERROR_RT_INTERNAL_ERROR, "EE1001", "the event was never "
-				"recorded");
+		return copy.ex ? 0 :
+				 rt_error(ACL_ERROR_RT_INTERNAL_ERROR, "EE1001",
+					  "the event was never "
+					  "recorded");
 	if (!copy.ring)
 		return event_fault(&copy);
 
-	r = drv_handle_live(copy.stream, copy.stream_handle) ? drv_wait_ring(&copy.space->waitroom,
-			copy.ring, copy.target, rt_deadline(timeout_ms)) : -ECANCELED;
+	r = drv_handle_live(copy.stream, copy.stream_handle) ?
+		    drv_wait_ring(&copy.space->waitroom, copy.ring, copy.target,
+				  rt_deadline(timeout_ms)) :
+		    -ECANCELED;
 	atomic_fetch_sub(&copy.ring->waiters, 1);
 	if (!r || word_reached(copy.space, copy.index, copy.value))
 		return event_fault(&copy);
 	switch (r) {
 	case -ETIMEDOUT:
-		return rt_error(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "EE1002", "the event has not come within "
-				"%d ms", timeout_ms);
+		return rt_error(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "EE1002",
+				"the event has not come within "
+				"%d ms",
+				timeout_ms);
 	case -EIO:
 		return rt_error_lost(copy.space, (uint32_t)copy.device->id);
 	default:
-		return rt_error(ACL_ERROR_RT_STREAM_ABORT, "EE1001", "the stream of the event's record was "
+		return rt_error(ACL_ERROR_RT_STREAM_ABORT, "EE1001",
+				"the stream of the event's record was "
 				"destroyed before it came to it");
 	}
 }
@@ -280,17 +295,19 @@ static int event_time(void *handle, const char *which, uint64_t *ret_ns)
 	if (r)
 		return r;
 	if (!event->recorded)
-		r = rt_error(ACL_ERROR_RT_INTERNAL_ERROR, "EE1001", "the %s event was never recorded",
-				which);
+		r = rt_error(ACL_ERROR_RT_INTERNAL_ERROR, "EE1001",
+			     "the %s event was never recorded", which);
 	else if (!(event->flags & ACL_EVENT_TIME_LINE))
-		r = rt_error(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "EE1001", "the %s event has no time "
-				"stamp: create it with ACL_EVENT_TIME_LINE", which);
+		r = rt_error(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "EE1001",
+			     "the %s event has no time "
+			     "stamp: create it with ACL_EVENT_TIME_LINE",
+			     which);
 	else if (!word_reached(event->space, event->index, event->value))
-		r = rt_error(ACL_ERROR_RT_EVENT_NOT_COMPLETE, "EE1001", "the %s event has not come yet",
-				which);
+		r = rt_error(ACL_ERROR_RT_EVENT_NOT_COMPLETE, "EE1001",
+			     "the %s event has not come yet", which);
 	else
 		*ret_ns = __atomic_load_n(&drv_space_event(event->space, event->index)->time_ns,
-				__ATOMIC_RELAXED);
+					  __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&event->lock);
 	return r;
 }
@@ -324,11 +341,14 @@ int rt_stream_wait_event(void *stream_handle, void *handle)
 	value = event->value;
 	needed = event->recorded;
 	if (event->device != stream->device)
-		r = rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "the event is of device %d, the stream "
-				"of device %d", event->device->id, stream->device->id);
+		r = rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+			     "the event is of device %d, the stream "
+			     "of device %d",
+			     event->device->id, stream->device->id);
 	else if (!event->ex && !(event->flags & ACL_EVENT_SYNC))
-		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "no stream can wait for this event: "
-				"create it with ACL_EVENT_SYNC");
+		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+			     "no stream can wait for this event: "
+			     "create it with ACL_EVENT_SYNC");
 	/* The word must not be given to another event before the wait is queued. */
 	if (!r && needed)
 		r = rt_stream_begin(stream, stream_handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a queue's error record to the code and the text that a sync gives. A stream remembers how many
- * errors it has told; the context's word in the slab header is set while it is stopped.
+ * From a queue's error record to the code and the text that a sync gives. A stream remembers how
+ * many errors it has told; the context's word in the slab header is set while it is stopped.
  */
 #include <stdio.h>
 
@@ -30,7 +30,8 @@ const char *rt_fault_name(uint32_t kind)
 		[NPU_FAULT_MEMORY] = "memory limit of the engine reached",
 	};
 
-	return kind < sizeof(names) / sizeof(names[0]) && names[kind] ? names[kind] : "unknown fault";
+	return kind < sizeof(names) / sizeof(names[0]) && names[kind] ? names[kind] :
+									"unknown fault";
 }
 
 int rt_fault_code(uint32_t kind, uint32_t op)
@@ -41,7 +42,8 @@ int rt_fault_code(uint32_t kind, uint32_t op)
 	case NPU_FAULT_TRAP:
 		return ACL_ERROR_RT_AICORE_TRAP_EXCEPTION;
 	case NPU_FAULT_TIMEOUT:
-		return op == NPU_OP_KERNEL ? ACL_ERROR_RT_AICORE_TIMEOUT : ACL_ERROR_RT_TASK_TIMEOUT;
+		return op == NPU_OP_KERNEL ? ACL_ERROR_RT_AICORE_TIMEOUT :
+					     ACL_ERROR_RT_TASK_TIMEOUT;
 	case NPU_FAULT_ABORTED:
 		return ACL_ERROR_RT_STREAM_ABORT;
 	case NPU_FAULT_DMA:
@@ -68,19 +70,20 @@ static int fault_text(const struct rt_stream *stream, const struct npu_ring_erro
 
 	if (error->op == NPU_OP_KERNEL)
 		rt_module_kernel_name(stream->space, error->module, error->func, kernel,
-				sizeof(kernel));
+				      sizeof(kernel));
 	if (error->kind == NPU_FAULT_FORBIDDEN)
 		snprintf(address, sizeof(address), "(system call %llu)",
-				(unsigned long long)error->address);
+			 (unsigned long long)error->address);
 	else if (!(error->flags & NPU_FAULT_ADDRESS_UNKNOWN))
 		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)error->address);
 	if (error->pc)
 		snprintf(where, sizeof(where), ", pc offset 0x%llx", (unsigned long long)error->pc);
-	return rt_error(code, error->kind == NPU_FAULT_TIMEOUT ? "EE1002" : "EZ9999",
-			"code %d, layer device %d: %s; kernel %s, stream %u, task %llu, block %u, address %s%s",
-			code, stream->device->id, rt_fault_name(error->kind), kernel,
-			stream->object.slot, (unsigned long long)error->task, error->block, address,
-			where);
+	return rt_error(
+		code, error->kind == NPU_FAULT_TIMEOUT ? "EE1002" : "EZ9999",
+		"code %d, layer device %d: %s; kernel %s, stream %u, task %llu, block %u, address "
+		"%s%s",
+		code, stream->device->id, rt_fault_name(error->kind), kernel, stream->object.slot,
+		(unsigned long long)error->task, error->block, address, where);
 }
 
 int rt_fault_sticky(struct rt_stream *stream)
@@ -90,13 +93,15 @@ int rt_fault_sticky(struct rt_stream *stream)
 	if (drv_space_lost(stream->space))
 		return rt_error_lost(stream->space, (uint32_t)stream->device->id);
 	kind = __atomic_load_n(&stream->space->slab->context_error[stream->context->slot % 1024],
-			__ATOMIC_ACQUIRE);
+			       __ATOMIC_ACQUIRE);
 	if (__builtin_expect(!kind, 1))
 		return 0;
-	return rt_error(rt_fault_code(kind, NPU_OP_KERNEL), "EZ9999", "code %d, layer device %d: %s; the "
-			"context of stream %u stopped after this fault and takes no work until it is reset",
-			rt_fault_code(kind, NPU_OP_KERNEL), stream->device->id, rt_fault_name(kind),
-			stream->object.slot);
+	return rt_error(
+		rt_fault_code(kind, NPU_OP_KERNEL), "EZ9999",
+		"code %d, layer device %d: %s; the "
+		"context of stream %u stopped after this fault and takes no work until it is reset",
+		rt_fault_code(kind, NPU_OP_KERNEL), stream->device->id, rt_fault_name(kind),
+		stream->object.slot);
 }
 
 int rt_fault_take(struct rt_stream *stream)

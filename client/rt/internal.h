@@ -19,24 +19,24 @@
 #include "client/drv/space.h"
 #include "client/rt/rt.h"
 
-#define RT_MAX_DEVICES 64u
-#define RT_MAX_CONTEXTS 1024u
-#define RT_MAX_STREAMS 16384u
-#define RT_MAX_EVENTS 131072u
-#define RT_MAX_MODULES 4096u
+#define RT_MAX_DEVICES	 64u
+#define RT_MAX_CONTEXTS	 1024u
+#define RT_MAX_STREAMS	 16384u
+#define RT_MAX_EVENTS	 131072u
+#define RT_MAX_MODULES	 4096u
 #define RT_MAX_FUNCTIONS 65536u
-#define RT_PRIORITIES 8u
+#define RT_PRIORITIES	 8u
 
 struct rt_context;
 
 struct rt_device {
-	int32_t id;        /* as the program counts */
+	int32_t id; /* as the program counts */
 	uint32_t npud_id;
-	struct drv_device info; /* as first seen */
+	struct drv_device info;		   /* as first seen */
 	_Atomic(struct drv_space *) space; /* from the first context on */
-	uint32_t sets;     /* device_lock */
-	uint32_t contexts; /* device_lock: those that exist */
-	struct rt_context *primary; /* once made, for ever */
+	uint32_t sets;			   /* device_lock */
+	uint32_t contexts;		   /* device_lock: those that exist */
+	struct rt_context *primary;	   /* once made, for ever */
 	void *primary_handle;
 	_Atomic uint32_t streams;
 	_Atomic uint64_t peers; /* bit: access to that device was asked for */
@@ -81,14 +81,14 @@ struct rt_stream {
 	uint32_t priority, flags;
 	_Atomic uint32_t fail_mode;
 	bool is_default;
-	uint32_t queue; /* npud's id, when there is a ring */
+	uint32_t queue;			 /* npud's id, when there is a ring */
 	_Atomic(struct drv_ring *) ring; /* from first use on */
-	struct drv_ring *spare_ring; /* of the slot's last user */
+	struct drv_ring *spare_ring;	 /* of the slot's last user */
 	_Atomic uint64_t errors_seen;
 	struct rt_staged *staged, **staged_end; /* [lock] oldest first */
-	size_t staged_bytes; /* [lock] */
+	size_t staged_bytes;			/* [lock] */
 	/* Host callbacks, oldest first; callback_lock guards them. */
-	_Atomic uint64_t report_thread; /* pthread id, 0: the library's own thread */
+	_Atomic uint64_t report_thread;	 /* pthread id, 0: the library's own thread */
 	_Atomic uint64_t callbacks_done; /* seq of the last that was taken */
 	struct rt_callback *callbacks, **callbacks_end;
 	uint64_t callback_seq;
@@ -104,7 +104,7 @@ struct rt_event {
 	bool ex;
 	bool recorded;
 	bool has_word;
-	uint32_t index, value; /* word in the slab, and what it reaches */
+	uint32_t index, value;	  /* word in the slab, and what it reaches */
 	struct rt_stream *stream; /* of the last record */
 	void *stream_handle;
 	struct drv_ring *ring;
@@ -122,7 +122,7 @@ struct rt_module {
 	struct rt_device *device;
 	struct drv_space *space;
 	uint32_t module, device_module, nfuncs;
-	char *label; /* file name, or "image in memory" */
+	char *label;		       /* file name, or "image in memory" */
 	struct rt_function *functions; /* [lock] */
 };
 
@@ -146,9 +146,9 @@ int rt_error_drv(int error, const char *what);
 int rt_error_forked(void);
 int rt_error_lost(const struct drv_space *space, uint32_t device);
 
-#define RT_ALIVE() \
-	do { \
-		if (drv_process_dead()) \
+#define RT_ALIVE()                                \
+	do {                                      \
+		if (drv_process_dead())           \
 			return rt_error_forked(); \
 	} while (0)
 
@@ -186,7 +186,7 @@ void rt_callback_stop(struct drv_space *space);
 /* ---- stream ---- */
 
 int rt_stream_new(struct rt_context *context, uint32_t priority, uint32_t flags, bool is_default,
-		void **ret_handle);
+		  void **ret_handle);
 void rt_stream_end(struct rt_stream *stream, void *handle, bool force);
 
 /* The stream of a handle; NULL: the default stream. */
@@ -204,11 +204,11 @@ static inline void rt_stream_unlock(struct rt_stream *stream)
 
 /* drv_ring_reserve() with codes; the lock is held. */
 int rt_stream_reserve(struct rt_stream *stream, size_t args, struct npu_entry **ret_entry,
-		uint64_t *ret_offset);
+		      uint64_t *ret_offset);
 
 /* Waits until the stream's ring has done target; timeout_ms < 0: for ever. Codes. */
 int rt_stream_wait(struct rt_stream *stream, struct drv_ring *ring, uint64_t target,
-		int32_t timeout_ms);
+		   int32_t timeout_ms);
 
 /* Handle NULL stands for the stream's own. */
 static inline void *rt_stream_handle(struct rt_stream *stream, void *handle)
@@ -228,7 +228,7 @@ const char *rt_fault_name(uint32_t kind);
 
 /* Copies the name of a kernel, "?" when unknown. */
 void rt_module_kernel_name(const struct drv_space *space, uint32_t device_module, uint32_t func,
-		char *name, size_t size);
+			   char *name, size_t size);
 
 /* ---- memory ---- */
 
@@ -250,19 +250,19 @@ void rt_range_put(struct rt_range *range);
 unsigned char *rt_range_cpu(const struct rt_range *range);
 
 int rt_alloc(struct drv_space *space, uint32_t kind, size_t usable, uint32_t flags,
-		uintptr_t *ret_address);
+	     uintptr_t *ret_address);
 int rt_release(struct drv_block *block, uintptr_t address);
 
 /* Copies by the device, for memory that the CPU does not reach (dma.c). Return when complete. */
 int rt_dma_copy(const struct rt_range *dst, const struct rt_range *src, size_t bytes);
 int rt_dma_copy2d(const struct rt_range *dst, size_t dst_pitch, const struct rt_range *src,
-		size_t src_pitch, size_t width, size_t height);
+		  size_t src_pitch, size_t width, size_t height);
 int rt_dma_fill(const struct rt_range *dst, uint8_t value, size_t bytes);
 void rt_dma_drop_space(struct drv_space *space);
 
 /* ---- limits ---- */
 
-extern _Atomic uint64_t rt_wait_timeout_ms; /* 0: none */
+extern _Atomic uint64_t rt_wait_timeout_ms;   /* 0: none */
 extern _Atomic uint64_t rt_kernel_timeout_us; /* 0: the device's */
 
 /* ---- callbacks ---- */

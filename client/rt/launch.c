@@ -9,13 +9,13 @@
 
 static int function_unknown(const void *handle)
 {
-	return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001", "%p is not a kernel of a loaded image",
-			handle);
+	return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001",
+			"%p is not a kernel of a loaded image", handle);
 }
 
 /* Finds kernel and stream; on success the stream's lock is held. */
 static int launch_begin(void *function_handle, void *stream_handle,
-		struct rt_function **ret_function, struct rt_stream **ret_stream)
+			struct rt_function **ret_function, struct rt_stream **ret_stream)
 {
 	struct rt_function *function = NULL;
 	struct rt_stream *stream = NULL;
@@ -29,8 +29,10 @@ static int launch_begin(void *function_handle, void *stream_handle,
 	if (r)
 		return r;
 	if (function->space != stream->space)
-		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "the kernel is loaded on another "
-				"device than the stream's (%d)", stream->device->id);
+		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+				"the kernel is loaded on another "
+				"device than the stream's (%d)",
+				stream->device->id);
 	r = rt_stream_begin(stream, stream_handle);
 	if (r)
 		return r;
@@ -40,7 +42,7 @@ static int launch_begin(void *function_handle, void *stream_handle,
 }
 
 static void launch_entry(struct npu_entry *entry, const struct rt_function *function,
-		uint32_t blocks, uint64_t timeout_us)
+			 uint32_t blocks, uint64_t timeout_us)
 {
 	if (!timeout_us)
 		timeout_us = atomic_load_explicit(&rt_kernel_timeout_us, memory_order_relaxed);
@@ -53,29 +55,35 @@ static void launch_entry(struct npu_entry *entry, const struct rt_function *func
 }
 
 static int args_check(const struct rt_function *function, size_t size,
-		const struct rt_placeholder *holders, size_t nholders)
+		      const struct rt_placeholder *holders, size_t nholders)
 {
 	if (size > RT_ARGS_MAX)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "kernel %s: %zu bytes of arguments "
-				"and data, the limit is %u", function->name, size, RT_ARGS_MAX);
-	if (nholders ? size < function->args_size
-			: ((size + 7) & ~(size_t)7) != function->args_size)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "kernel %s takes %u bytes of "
-				"arguments, not %zu", function->name, function->args_size, size);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"kernel %s: %zu bytes of arguments "
+				"and data, the limit is %u",
+				function->name, size, RT_ARGS_MAX);
+	if (nholders ? size < function->args_size :
+		       ((size + 7) & ~(size_t)7) != function->args_size)
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"kernel %s takes %u bytes of "
+				"arguments, not %zu",
+				function->name, function->args_size, size);
 	for (size_t i = 0; i < nholders; i++)
 		if (holders[i].address_offset % 8 || function->args_size < 8 ||
 		    holders[i].address_offset > function->args_size - 8 ||
 		    holders[i].data_offset >= size)
-			return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "kernel %s: pointer %zu at %u "
-					"to data at %u lies outside of the arguments (%u of %zu bytes)",
-					function->name, i, holders[i].address_offset,
-					holders[i].data_offset, function->args_size, size);
+			return rt_error(
+				ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"kernel %s: pointer %zu at %u "
+				"to data at %u lies outside of the arguments (%u of %zu bytes)",
+				function->name, i, holders[i].address_offset,
+				holders[i].data_offset, function->args_size, size);
 	return 0;
 }
 
 int rt_launch(void *function_handle, uint32_t blocks, const void *args, size_t size,
-		const struct rt_placeholder *holders, size_t nholders, uint64_t timeout_us,
-		void *stream_handle)
+	      const struct rt_placeholder *holders, size_t nholders, uint64_t timeout_us,
+	      void *stream_handle)
 {
 	struct rt_function *function = NULL;
 	struct rt_stream *stream = NULL;
@@ -116,7 +124,7 @@ int rt_launch(void *function_handle, uint32_t blocks, const void *args, size_t s
 }
 
 int rt_launch_device_args(void *function_handle, uint32_t blocks, const void *args, size_t size,
-		uint64_t timeout_us, void *stream_handle)
+			  uint64_t timeout_us, void *stream_handle)
 {
 	struct rt_function *function = NULL;
 	struct rt_stream *stream = NULL;
@@ -126,11 +134,15 @@ int rt_launch_device_args(void *function_handle, uint32_t blocks, const void *ar
 	if (r)
 		return r;
 	if (((size + 7) & ~(size_t)7) != function->args_size)
-		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "kernel %s takes %u bytes of arguments, "
-				"not %zu", function->name, function->args_size, size);
+		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+			     "kernel %s takes %u bytes of arguments, "
+			     "not %zu",
+			     function->name, function->args_size, size);
 	else if (function->args_size && (!drv_in_window(args) || (uintptr_t)args % 8))
-		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "kernel %s: the arguments at %p are not "
-				"in device memory, or not 8 byte aligned", function->name, args);
+		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+			     "kernel %s: the arguments at %p are not "
+			     "in device memory, or not 8 byte aligned",
+			     function->name, args);
 	if (!r)
 		r = rt_stream_reserve(stream, 0, &entry, NULL);
 	if (!r) {

@@ -10,7 +10,7 @@
 #include "client/rt/internal.h"
 
 int rt_alloc(struct drv_space *space, uint32_t kind, size_t usable, uint32_t flags,
-		uintptr_t *ret_address)
+	     uintptr_t *ret_address)
 {
 	struct drv_heap *heap = kind == DRV_MEM_HOST ? &space->host_heap : &space->device_heap;
 	struct drv_block *block;
@@ -40,16 +40,17 @@ static int malloc_failed(int r, size_t usable, const char *what)
 	if (r == -ENOMEM && drv_error()->error != r)
 		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "out of host memory");
 	if (r == -ENOSPC || r == -EDQUOT || r == -ENOMEM)
-		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "no %zu bytes of %s: %s", usable,
-				what, drv_error()->text);
+		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "no %zu bytes of %s: %s",
+				usable, what, drv_error()->text);
 	return rt_error_drv(r, what);
 }
 
 int rt_malloc(size_t usable, enum rt_pages pages, void **ret_address)
 {
 	struct rt_context *context = NULL;
-	uint32_t flags = pages == RT_PAGES_HUGE_FIRST ? DRV_MEM_HUGE_FIRST
-			: pages == RT_PAGES_HUGE_ONLY ? DRV_MEM_HUGE_ONLY : 0;
+	uint32_t flags = pages == RT_PAGES_HUGE_FIRST ? DRV_MEM_HUGE_FIRST :
+			 pages == RT_PAGES_HUGE_ONLY  ? DRV_MEM_HUGE_ONLY :
+							0;
 	uintptr_t address;
 	int r = rt_current(&context);
 
@@ -90,8 +91,10 @@ static int free_kind(void *address, uint32_t kind, const char *what)
 		drv_block_put(block);
 	}
 	if (r)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%p is not the address of an "
-				"allocation of %s, or was freed before", address, what);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"%p is not the address of an "
+				"allocation of %s, or was freed before",
+				address, what);
 	return 0;
 }
 
@@ -144,7 +147,8 @@ int rt_pointer_info(const void *address, struct rt_pointer_info *ret_info)
 	}
 	*ret_info = (struct rt_pointer_info){
 		.place = block->kind == DRV_MEM_HOST ? RT_PLACE_HOST : RT_PLACE_DEVICE,
-		.device = space_device(block->space), .page = block->page,
+		.device = space_device(block->space),
+		.page = block->page,
 	};
 	drv_block_put(block);
 	return 0;
@@ -158,23 +162,28 @@ int rt_range_get(const void *address, size_t bytes, struct rt_range *ret_range)
 
 	if (!drv_in_window(address)) {
 		if (at + bytes < at || (at < drv_window_base && at + bytes > drv_window_base))
-			return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%zu bytes from %p on are "
-					"not one piece of memory", bytes, address);
+			return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+					"%zu bytes from %p on are "
+					"not one piece of memory",
+					bytes, address);
 		*ret_range = (struct rt_range){ .address = (unsigned char *)at };
 		return 0;
 	}
 	block = drv_block_get(address);
-	inside = block && (block->owner ? drv_heap_holds(block->owner, at, bytes)
-			: at - block->address < block->usable &&
-			block->usable - (at - block->address) >= bytes);
+	inside = block && (block->owner ? drv_heap_holds(block->owner, at, bytes) :
+					  at - block->address < block->usable &&
+						  block->usable - (at - block->address) >= bytes);
 	if (!inside) {
 		if (block)
 			drv_block_put(block);
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%zu bytes from %p on are not inside "
-				"one allocation", bytes, address);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"%zu bytes from %p on are not inside "
+				"one allocation",
+				bytes, address);
 	}
 	*ret_range = (struct rt_range){
-		.block = block, .address = (unsigned char *)at,
+		.block = block,
+		.address = (unsigned char *)at,
 		.device = block->kind == DRV_MEM_DEVICE,
 	};
 	return 0;

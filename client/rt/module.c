@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image is copied into memory that npud made for it and loaded from there; the device alone looks
- * into it. Kernels are looked up by name once and kept in a list of their image.
+ * An image is copied into memory that npud made for it and loaded from there; the device alone
+ * looks into it. Kernels are looked up by name once and kept in a list of their image.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,15 @@ struct drv_handles rt_functions = DRV_HANDLES_INIT(5, RT_MAX_FUNCTIONS, struct r
 
 static int module_unknown(const void *handle)
 {
-	return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001", "%p is not a kernel image of this "
-			"process, or was unloaded", handle);
+	return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001",
+			"%p is not a kernel image of this "
+			"process, or was unloaded",
+			handle);
 }
 
 /* Puts the image into memory of kind IMAGE. */
-static int image_upload(struct rt_context *context, const void *data, size_t size, uint64_t *ret_mem)
+static int image_upload(struct rt_context *context, const void *data, size_t size,
+			uint64_t *ret_mem)
 {
 	struct drv_memory memory;
 	uint64_t generation;
@@ -38,15 +41,18 @@ static int image_upload(struct rt_context *context, const void *data, size_t siz
 	if (memory.fd < 0 || memory.bytes < size) {
 		drv_process_close_fd(memory.fd);
 		drv_call_mem_free(memory.mem, &generation);
-		return rt_error(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "EL0003", "npud gave no memory to put "
+		return rt_error(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "EL0003",
+				"npud gave no memory to put "
 				"the kernel image into");
 	}
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd, 0);
 	drv_process_close_fd(memory.fd);
 	if (p == MAP_FAILED) {
 		drv_call_mem_free(memory.mem, &generation);
-		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "cannot map %zu bytes for the "
-				"kernel image", size);
+		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004",
+				"cannot map %zu bytes for the "
+				"kernel image",
+				size);
 	}
 	memcpy(p, data, size);
 	munmap(p, size);
@@ -64,12 +70,16 @@ static int module_load(const void *data, size_t size, const char *label, void **
 	if (r)
 		return r;
 	if (size > IMAGE_MAX)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%s: %zu bytes are more than a kernel "
-				"image may have (%u)", label, size, IMAGE_MAX);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"%s: %zu bytes are more than a kernel "
+				"image may have (%u)",
+				label, size, IMAGE_MAX);
 	module = drv_handle_new(&rt_modules);
 	if (!module)
-		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003", "no kernel image left: %u are "
-				"loaded", RT_MAX_MODULES);
+		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003",
+				"no kernel image left: %u are "
+				"loaded",
+				RT_MAX_MODULES);
 	if (!module->lock_made) {
 		pthread_mutex_init(&module->lock, NULL);
 		module->lock_made = true;
@@ -85,7 +95,7 @@ static int module_load(const void *data, size_t size, const char *label, void **
 		r = image_upload(context, data, size, &mem);
 	if (!r) {
 		r = drv_call_module_load(mem, size, &module->module, &module->device_module,
-				&module->nfuncs);
+					 &module->nfuncs);
 		if (r)
 			r = rt_error_drv(r, label);
 		drv_call_mem_free(mem, &generation);
@@ -108,8 +118,8 @@ int rt_module_load(const void *data, size_t size, void **ret_module)
 
 static int file_failed(const char *path, int error)
 {
-	return rt_error(ACL_ERROR_RT_FILE_OPEN, "EE1001", "cannot read the kernel image %s: %s", path,
-			strerror(error));
+	return rt_error(ACL_ERROR_RT_FILE_OPEN, "EE1001", "cannot read the kernel image %s: %s",
+			path, strerror(error));
 }
 
 int rt_module_load_file(const char *path, void **ret_module)
@@ -130,11 +140,15 @@ int rt_module_load_file(const char *path, void **ret_module)
 	} else if (!S_ISREG(st.st_mode)) {
 		r = file_failed(path, S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
 	} else if (!st.st_size) {
-		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%s: the file is empty, not a kernel "
-				"image", path);
+		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+			     "%s: the file is empty, not a kernel "
+			     "image",
+			     path);
 	} else if ((uint64_t)st.st_size > IMAGE_MAX) {
-		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%s: %lld bytes are more than a kernel "
-				"image may have (%u)", path, (long long)st.st_size, IMAGE_MAX);
+		r = rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+			     "%s: %lld bytes are more than a kernel "
+			     "image may have (%u)",
+			     path, (long long)st.st_size, IMAGE_MAX);
 	}
 	data = r ? NULL : malloc((size_t)st.st_size);
 	if (!r && !data)
@@ -191,8 +205,10 @@ int rt_module_unload(void *handle)
 	if (!module)
 		return module_unknown(handle);
 	if (module->space != context->space)
-		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001", "the kernel image is on device %d, the "
-				"current context on device %d", module->device->id, context->device->id);
+		return rt_error(ACL_ERROR_RT_CONTEXT_NULL, "EE1001",
+				"the kernel image is on device %d, the "
+				"current context on device %d",
+				module->device->id, context->device->id);
 	id = module->module;
 	if (!drv_handle_retire(&rt_modules, module, handle))
 		return module_unknown(handle);
@@ -207,26 +223,31 @@ void rt_module_drop_space(struct drv_space *space)
 	uint32_t cursor = 0;
 
 	while ((module = drv_handle_next(&rt_modules, &cursor)))
-		if (module->space == space && drv_handle_retire(&rt_modules, module, module->handle))
+		if (module->space == space &&
+		    drv_handle_retire(&rt_modules, module, module->handle))
 			module_free(module);
 }
 
 static int function_make(struct rt_module *module, const struct drv_function *from,
-		struct rt_function **ret_function)
+			 struct rt_function **ret_function)
 {
 	struct rt_function *function = drv_handle_new(&rt_functions);
 	uint64_t slots = 0;
 
 	if (!function)
-		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003", "no kernel handle left: %u "
-				"exist", RT_MAX_FUNCTIONS);
+		return rt_error(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "EE1003",
+				"no kernel handle left: %u "
+				"exist",
+				RT_MAX_FUNCTIONS);
 	for (uint32_t i = 0; i < from->nparams; i++)
 		slots += ((uint64_t)from->param_sizes[i] + 7) & ~7ull;
 	if (slots != from->args_size || from->args_size > NPU_MAX_ARGS) {
 		drv_handle_free(&rt_functions, function);
-		return rt_error(ACL_ERROR_RT_KERNEL_LOOKUP, "EE1001", "%s: kernel %s says that its "
-				"arguments have %u bytes, its parameters add up to %llu", module->label,
-				from->name, from->args_size, (unsigned long long)slots);
+		return rt_error(ACL_ERROR_RT_KERNEL_LOOKUP, "EE1001",
+				"%s: kernel %s says that its "
+				"arguments have %u bytes, its parameters add up to %llu",
+				module->label, from->name, from->args_size,
+				(unsigned long long)slots);
 	}
 	memcpy(function->name, from->name, sizeof(function->name));
 	memcpy(function->param_sizes, from->param_sizes, sizeof(function->param_sizes));
@@ -264,8 +285,8 @@ int rt_module_function(void *handle, const char *name, void **ret_function)
 	if (!function) {
 		r = *name ? drv_call_func_lookup(module->module, name, &found) : -ENOENT;
 		if (r == -ENOENT)
-			r = rt_error(ACL_ERROR_RT_KERNEL_LOOKUP, "EE1001", "%s has no kernel '%.200s'",
-					module->label, name);
+			r = rt_error(ACL_ERROR_RT_KERNEL_LOOKUP, "EE1001",
+				     "%s has no kernel '%.200s'", module->label, name);
 		else if (r)
 			r = rt_error_drv(r, "cannot look the kernel up");
 		else
@@ -284,11 +305,15 @@ int rt_function_info(void *handle, struct rt_function_info *ret_info)
 	RT_ALIVE();
 	function = drv_handle_get(&rt_functions, handle);
 	if (!function)
-		return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001", "%p is not a kernel of a loaded "
-				"image", handle);
+		return rt_error(ACL_ERROR_RT_INVALID_HANDLE, "EE1001",
+				"%p is not a kernel of a loaded "
+				"image",
+				handle);
 	*ret_info = (struct rt_function_info){
-		.name = function->name, .args_size = function->args_size,
-		.nparams = function->nparams, .param_sizes = function->param_sizes,
+		.name = function->name,
+		.args_size = function->args_size,
+		.nparams = function->nparams,
+		.param_sizes = function->param_sizes,
 	};
 	return 0;
 }
@@ -299,7 +324,7 @@ bool rt_function_live(const void *handle)
 }
 
 void rt_module_kernel_name(const struct drv_space *space, uint32_t device_module, uint32_t func,
-		char *name, size_t size)
+			   char *name, size_t size)
 {
 	struct rt_module *module;
 	uint32_t cursor = 0;

@@ -8,10 +8,10 @@
  * (see rt_error()), and has changed nothing. Outputs are written only on success. All functions may
  * be called from any thread at any time; one that needs the device connects to npud by itself.
  *
- * A handle is a number in the shape of a pointer: it names a slot and its generation, so one that is
- * dead, foreign or garbage is found out and gives 107002 (context), 107003 (stream) or 107017 (event,
- * image, kernel); nothing is ever read through it. NULL as stream is the default stream of the
- * thread's current context.
+ * A handle is a number in the shape of a pointer: it names a slot and its generation, so one that
+ * is dead, foreign or garbage is found out and gives 107002 (context), 107003 (stream) or 107017
+ * (event, image, kernel); nothing is ever read through it. NULL as stream is the default stream of
+ * the thread's current context.
  *
  * In a child of fork() every call gives 507033: what the parent had belongs to the parent.
  */
@@ -28,8 +28,8 @@
 int rt_init(void);
 
 /*
- * Ends the use: when no context is left, lets go of every device and of npud. With contexts alive it
- * leaves them working: they end with the process.
+ * Ends the use: when no context is left, lets go of every device and of npud. With contexts alive
+ * it leaves them working: they end with the process.
  */
 int rt_fini(void);
 
@@ -42,14 +42,14 @@ int rt_fini(void);
  * fault), "EE9999" (internal).
  */
 int rt_error(int code, const char *id, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 
 /* The same without touching the last error: for the checks of the layer above ("EH0001", ...). */
 void rt_error_text(const char *id, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Texts since the last call, newest first, a newline between two; NULL when there are none. Taken by reading.
- * Belongs to the thread and lives until its next call.
+ * Texts since the last call, newest first, a newline between two; NULL when there are none. Taken
+ * by reading. Belongs to the thread and lives until its next call.
  */
 const char *rt_error_recent(void);
 
@@ -66,12 +66,12 @@ struct rt_device_info {
 	char name[64]; /* of the chip */
 	uint32_t cores;
 	uint64_t memory_total, memory_free; /* bytes */
-	uint32_t util_permille; /* of all cores over about the last second */
+	uint32_t util_permille;		    /* of all cores over about the last second */
 	bool healthy;
-	bool peer; /* can reach memory of other devices */
-	bool virtual_device; /* a simulator */
+	bool peer;		     /* can reach memory of other devices */
+	bool virtual_device;	     /* a simulator */
 	uint64_t default_timeout_us; /* of a kernel */
-	uint32_t max_streams; /* of this process */
+	uint32_t max_streams;	     /* of this process */
 };
 
 /* Devices that this process may see; ids are 0 .. count - 1. */
@@ -121,7 +121,7 @@ void rt_timeout_set_wait(uint64_t timeout_us);
 /* Of kernels launched later; 0: the device's longest. Gives what it was rounded up to. */
 int rt_timeout_set_kernel(uint64_t timeout_us, uint64_t *ret_actual_us);
 #define RT_TIMEOUT_STEP_US 1000000u /* step of a limit of kernels */
-#define RT_TIMEOUT_STEPS 254u /* longest limit, in steps */
+#define RT_TIMEOUT_STEPS   254u	    /* longest limit, in steps */
 
 /* ---- stream ---- */
 
@@ -140,7 +140,9 @@ int rt_stream_wait_event(void *stream, void *event);
 
 /* ---- event ---- */
 
-/* flags: ACL_EVENT_*; ex: may be recorded again and again, reads complete before its first record. */
+/*
+ * flags: ACL_EVENT_*; ex: may be recorded again and again, reads complete before its first record.
+ */
 int rt_event_create(uint32_t flags, bool ex, void **ret_event);
 int rt_event_destroy(void *event);
 int rt_event_record(void *event, void *stream);
@@ -162,14 +164,16 @@ int rt_free(void *address);
 int rt_malloc_host(size_t usable, void **ret_address);
 int rt_free_host(void *address);
 
-struct rt_mem_info { uint64_t free, total; }; /* bytes, of the current device */
+struct rt_mem_info {
+	uint64_t free, total;
+}; /* bytes, of the current device */
 int rt_mem_info(struct rt_mem_info *ret_info);
 
 enum rt_place { RT_PLACE_HOST = 0, RT_PLACE_DEVICE = 1, RT_PLACE_UNKNOWN = 2 };
 struct rt_pointer_info {
 	enum rt_place place; /* HOST: pinned; UNKNOWN: the program's own */
-	int32_t device; /* 0 when not ours */
-	uint64_t page; /* bytes */
+	int32_t device;	     /* 0 when not ours */
+	uint64_t page;	     /* bytes */
 };
 /* Any address; needs no context and makes no connection. */
 int rt_pointer_info(const void *address, struct rt_pointer_info *ret_info);
@@ -183,7 +187,7 @@ int rt_memcpy_async(void *dst, const void *src, size_t count, void *stream);
 int rt_memcpy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
 		size_t height);
 int rt_memcpy2d_async(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-		size_t height, void *stream);
+		      size_t height, void *stream);
 int rt_memset(void *address, int32_t value, size_t count);
 int rt_memset_async(void *address, int32_t value, size_t count, void *stream);
 
@@ -197,7 +201,7 @@ int rt_module_unload(void *module);
 int rt_module_function(void *module, const char *name, void **ret_function);
 
 struct rt_function_info {
-	const char *name; /* lives as long as the image */
+	const char *name;   /* lives as long as the image */
 	uint32_t args_size; /* bytes; parameters rounded up to 8 each */
 	uint32_t nparams;
 	const uint32_t *param_sizes; /* as name */
@@ -209,7 +213,7 @@ bool rt_function_live(const void *function);
 
 struct rt_placeholder {
 	uint32_t address_offset; /* where the device address goes, 8 byte aligned */
-	uint32_t data_offset;    /* of the data that it points to */
+	uint32_t data_offset;	 /* of the data that it points to */
 };
 
 #define RT_ARGS_MAX 16384u /* bytes of host arguments, data behind placeholders included */
@@ -219,11 +223,12 @@ struct rt_placeholder {
  * least that. The bytes are copied before the call returns. timeout_us 0: the process's limit.
  */
 int rt_launch(void *function, uint32_t blocks, const void *args, size_t size,
-		const struct rt_placeholder *holders, size_t nholders, uint64_t timeout_us, void *stream);
+	      const struct rt_placeholder *holders, size_t nholders, uint64_t timeout_us,
+	      void *stream);
 
 /* The same with all arguments in device memory, which must stay until the kernel has run. */
 int rt_launch_device_args(void *function, uint32_t blocks, const void *args, size_t size,
-		uint64_t timeout_us, void *stream);
+			  uint64_t timeout_us, void *stream);
 
 /* ---- callbacks on the host ---- */
 

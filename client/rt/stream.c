@@ -14,26 +14,30 @@ struct drv_handles rt_streams = DRV_HANDLES_INIT(2, RT_MAX_STREAMS, struct rt_st
 
 static int stream_unknown(const void *handle)
 {
-	return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "%p is not a stream of this process, or "
-			"was destroyed", handle);
+	return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+			"%p is not a stream of this process, or "
+			"was destroyed",
+			handle);
 }
 
 int rt_stream_new(struct rt_context *context, uint32_t priority, uint32_t flags, bool is_default,
-		void **ret_handle)
+		  void **ret_handle)
 {
 	struct rt_device *device = context->device;
 	struct rt_stream *stream = NULL;
 
 	if (atomic_fetch_add(&device->streams, 1) >= device->info.max_queues) {
 		atomic_fetch_sub(&device->streams, 1);
-		return rt_error(ACL_ERROR_RT_NO_STREAM_RESOURCE, "EE1003", "no stream left: device %d "
-				"gives %u to a process", device->id, device->info.max_queues);
+		return rt_error(ACL_ERROR_RT_NO_STREAM_RESOURCE, "EE1003",
+				"no stream left: device %d "
+				"gives %u to a process",
+				device->id, device->info.max_queues);
 	}
 	stream = drv_handle_new(&rt_streams);
 	if (!stream) {
 		atomic_fetch_sub(&device->streams, 1);
-		return rt_error(ACL_ERROR_RT_NO_STREAM_RESOURCE, "EE1003", "no stream left: %u exist",
-				RT_MAX_STREAMS);
+		return rt_error(ACL_ERROR_RT_NO_STREAM_RESOURCE, "EE1003",
+				"no stream left: %u exist", RT_MAX_STREAMS);
 	}
 	if (!stream->lock_made) {
 		pthread_mutex_init(&stream->lock, NULL);
@@ -76,17 +80,21 @@ static int stream_make_ring(struct rt_stream *stream)
 		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "out of host memory");
 	stream->spare_ring = ring;
 	r = drv_call_queue_create(stream->context->ctx, stream->priority, stream->fail_mode,
-			&stream->queue, &slot);
+				  &stream->queue, &slot);
 	if (r == -EUSERS)
-		return rt_error(ACL_ERROR_RT_NO_STREAM_RESOURCE, "EE1003", "no queue left for the stream: "
-				"%s", drv_error()->text);
+		return rt_error(ACL_ERROR_RT_NO_STREAM_RESOURCE, "EE1003",
+				"no queue left for the stream: "
+				"%s",
+				drv_error()->text);
 	if (r)
 		return rt_error_drv(r, "cannot make a queue for the stream");
 	if (slot >= NPU_MAX_QUEUES)
-		return rt_error(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "EL0003", "npud gave the queue slot %u, "
-				"which cannot be", slot);
+		return rt_error(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "EL0003",
+				"npud gave the queue slot %u, "
+				"which cannot be",
+				slot);
 	drv_ring_init(ring, space->slab, slot, space->slab_address, space->doorbell,
-			&space->waitroom, &space->generation);
+		      &space->waitroom, &space->generation);
 	atomic_store_explicit(&stream->errors_seen, drv_ring_errors(ring), memory_order_relaxed);
 	atomic_store_explicit(&stream->ring, ring, memory_order_release);
 	return 0;
@@ -129,7 +137,7 @@ int rt_stream_begin(struct rt_stream *stream, void *handle)
 }
 
 int rt_stream_reserve(struct rt_stream *stream, size_t args, struct npu_entry **ret_entry,
-		uint64_t *ret_offset)
+		      uint64_t *ret_offset)
 {
 	struct drv_ring *ring = atomic_load_explicit(&stream->ring, memory_order_relaxed);
 	int r = drv_ring_reserve(ring, args, ret_entry, ret_offset);
@@ -139,8 +147,10 @@ int rt_stream_reserve(struct rt_stream *stream, size_t args, struct npu_entry **
 	if (r == -EIO)
 		return rt_error_lost(stream->space, (uint32_t)stream->device->id);
 	if (r == -EMSGSIZE)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "%zu bytes of arguments, the limit "
-				"is %u", args, NPU_MAX_ARGS);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"%zu bytes of arguments, the limit "
+				"is %u",
+				args, NPU_MAX_ARGS);
 	return stream_unknown(stream->handle);
 }
 
@@ -152,13 +162,15 @@ int rt_stream_create(uint32_t priority, uint32_t flags, void **ret_stream)
 	if (r)
 		return r;
 	if (priority >= RT_PRIORITIES)
-		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001", "priority %u of a stream: 0 (highest) "
-				"to %u", priority, RT_PRIORITIES - 1);
+		return rt_error(ACL_ERROR_RT_PARAM_INVALID, "EE1001",
+				"priority %u of a stream: 0 (highest) "
+				"to %u",
+				priority, RT_PRIORITIES - 1);
 	return rt_stream_new(context, priority, flags, false, ret_stream);
 }
 
 int rt_stream_wait(struct rt_stream *stream, struct drv_ring *ring, uint64_t target,
-		int32_t timeout_ms)
+		   int32_t timeout_ms)
 {
 	int r = drv_wait_ring(&stream->space->waitroom, ring, target, rt_deadline(timeout_ms));
 
@@ -166,13 +178,17 @@ int rt_stream_wait(struct rt_stream *stream, struct drv_ring *ring, uint64_t tar
 	case 0:
 		return 0;
 	case -ETIMEDOUT:
-		return rt_error(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "EE1002", "stream %u has not come to "
-				"its end within %d ms", stream->object.slot, timeout_ms);
+		return rt_error(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "EE1002",
+				"stream %u has not come to "
+				"its end within %d ms",
+				stream->object.slot, timeout_ms);
 	case -EIO:
 		return rt_error_lost(stream->space, (uint32_t)stream->device->id);
 	default:
-		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "stream %u was destroyed while a "
-				"thread waited for it", stream->object.slot);
+		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+				"stream %u was destroyed while a "
+				"thread waited for it",
+				stream->object.slot);
 	}
 }
 
@@ -211,10 +227,13 @@ int rt_stream_destroy(void *handle, bool force)
 	if (r)
 		return r;
 	if (stream->context != context)
-		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "stream %p belongs to another "
-				"context than the current one", handle);
+		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+				"stream %p belongs to another "
+				"context than the current one",
+				handle);
 	if (stream->is_default)
-		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001", "the default stream of a context "
+		return rt_error(ACL_ERROR_RT_STREAM_CONTEXT, "EE1001",
+				"the default stream of a context "
 				"cannot be destroyed");
 	rt_stream_end(stream, handle, force);
 	return 0;
@@ -282,7 +301,8 @@ int rt_stream_available(uint32_t *ret_count)
 		return r;
 	used = atomic_load(&context->device->streams);
 	*ret_count = used < context->device->info.max_queues ?
-			context->device->info.max_queues - used : 0;
+			     context->device->info.max_queues - used :
+			     0;
 	return 0;
 }
 
@@ -297,8 +317,10 @@ int rt_stream_set_fail_mode(void *handle, enum rt_fail_mode mode)
 	if (stream->fail_mode == mode)
 		return 0;
 	if (stream->fail_mode == RT_FAIL_STOP)
-		return rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001", "stream %u stops at failures: "
-				"there is no way back", stream->object.slot);
+		return rt_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "EE1001",
+				"stream %u stops at failures: "
+				"there is no way back",
+				stream->object.slot);
 	pthread_mutex_lock(&stream->lock);
 	if (!drv_handle_live(stream, rt_stream_handle(stream, handle)))
 		r = stream_unknown(handle);

@@ -11,7 +11,7 @@
 #include "tests/lib/runner.h"
 
 #define OK(call) ck_assert_int_eq(call, 0)
-#define MAX ((size_t)5 << 20)
+#define MAX	 ((size_t)5 << 20)
 
 static struct npud_fixture npud;
 static aclrtStream stream;
@@ -19,8 +19,8 @@ static unsigned char *host, *back;
 
 static void begin(int visible)
 {
-	npud_start(&npud, visible ? "[device]\nsim_host_visible = yes\n"
-			: "[device]\nsim_host_visible = no\n");
+	npud_start(&npud, visible ? "[device]\nsim_host_visible = yes\n" :
+				    "[device]\nsim_host_visible = no\n");
 	OK(aclInit(NULL));
 	OK(aclrtSetDevice(0));
 	OK(aclrtCreateStream(&stream));
@@ -109,12 +109,15 @@ START_TEST(rows_keep_their_pitch)
 				ck_abort_msg("gap %zu of row %zu was written", x, y);
 
 	OK(aclrtMemsetAsync(b, pitch * height, 9, pitch * height, stream));
-	OK(aclrtMemcpy2dAsync(b, pitch, host, width, width, height, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-	OK(aclrtMemcpy2dAsync(pinned, width, b, pitch, width, height, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+	OK(aclrtMemcpy2dAsync(b, pitch, host, width, width, height, ACL_MEMCPY_HOST_TO_DEVICE,
+			      stream));
+	OK(aclrtMemcpy2dAsync(pinned, width, b, pitch, width, height, ACL_MEMCPY_DEVICE_TO_HOST,
+			      stream));
 	OK(aclrtSynchronizeStream(stream));
 	ck_assert(!memcmp(pinned, host, width * height));
 	memset(back, 0, width * height);
-	OK(aclrtMemcpy2dAsync(back, width, b, pitch, width, height, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+	OK(aclrtMemcpy2dAsync(back, width, b, pitch, width, height, ACL_MEMCPY_DEVICE_TO_HOST,
+			      stream));
 	ck_assert(!memcmp(back, host, width * height));
 	OK(aclrtFree(a));
 	OK(aclrtFree(b));
@@ -133,7 +136,8 @@ START_TEST(staging_never_mixes_up)
 		OK(aclrtMalloc(&dev[i], BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
 	for (unsigned i = 0; i < N; i++) {
 		memset(back, (int)i, BYTES);
-		OK(aclrtMemcpyAsync(dev[i % 8], BYTES, back, BYTES, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+		OK(aclrtMemcpyAsync(dev[i % 8], BYTES, back, BYTES, ACL_MEMCPY_HOST_TO_DEVICE,
+				    stream));
 	}
 	for (unsigned i = 0; i < 8; i++) {
 		unsigned last = (N - 1) - (N - 1 - i) % 8;
@@ -141,7 +145,8 @@ START_TEST(staging_never_mixes_up)
 		OK(aclrtMemcpyAsync(back, BYTES, dev[i], BYTES, ACL_MEMCPY_DEVICE_TO_HOST, stream));
 		for (unsigned k = 0; k < BYTES; k++)
 			if (back[k] != (unsigned char)last)
-				ck_abort_msg("buffer %u has %u instead of %u", i, back[k], last & 255);
+				ck_abort_msg("buffer %u has %u instead of %u", i, back[k],
+					     last & 255);
 		OK(aclrtFree(dev[i]));
 	}
 	end();
@@ -160,15 +165,17 @@ START_TEST(bounds_are_kept)
 	/* aclrtMalloc gives up to 32 bytes more, rounded up to 32, and not a byte beyond. */
 	OK(aclrtMemcpy(small, 1056, host, 1056, ACL_MEMCPY_HOST_TO_DEVICE));
 	ck_assert_int_eq(aclrtMemcpy(small, 1057, host, 1057, ACL_MEMCPY_HOST_TO_DEVICE),
-			ACL_ERROR_RT_PARAM_INVALID);
+			 ACL_ERROR_RT_PARAM_INVALID);
 	ck_assert_int_eq(aclrtMemcpy(small, MAX, host, 100000, ACL_MEMCPY_HOST_TO_DEVICE),
-			ACL_ERROR_RT_PARAM_INVALID);
-	ck_assert_int_eq(aclrtMemcpyAsync(small, MAX, host, 100000, ACL_MEMCPY_HOST_TO_DEVICE, stream),
-			ACL_ERROR_RT_PARAM_INVALID);
+			 ACL_ERROR_RT_PARAM_INVALID);
+	ck_assert_int_eq(
+		aclrtMemcpyAsync(small, MAX, host, 100000, ACL_MEMCPY_HOST_TO_DEVICE, stream),
+		ACL_ERROR_RT_PARAM_INVALID);
 	ck_assert_int_eq(aclrtMemcpy(host, MAX, (char *)large + (2 << 20), 2 << 20,
-			ACL_MEMCPY_DEVICE_TO_HOST), ACL_ERROR_RT_PARAM_INVALID);
+				     ACL_MEMCPY_DEVICE_TO_HOST),
+			 ACL_ERROR_RT_PARAM_INVALID);
 	ck_assert_int_eq(aclrtMemcpy(small, 100, host, 101, ACL_MEMCPY_HOST_TO_DEVICE),
-			ACL_ERROR_RT_PARAM_INVALID);
+			 ACL_ERROR_RT_PARAM_INVALID);
 	ck_assert_int_eq(aclrtMemset(small, 5000, 0, 5000), ACL_ERROR_RT_PARAM_INVALID);
 
 	/* frees: of what is not ours, of the middle, of the wrong kind, twice */
@@ -183,7 +190,7 @@ START_TEST(bounds_are_kept)
 	OK(aclrtFree(large));
 	ck_assert_int_ne(aclrtFree(large), 0);
 	ck_assert_int_eq(aclrtMemcpy(large, MAX, host, 1, ACL_MEMCPY_HOST_TO_DEVICE),
-			ACL_ERROR_RT_PARAM_INVALID);
+			 ACL_ERROR_RT_PARAM_INVALID);
 	OK(aclrtFreeHost(pinned));
 	ck_assert_int_ne(aclrtFreeHost(pinned), 0);
 	end();
@@ -233,7 +240,7 @@ START_TEST(memory_is_counted_and_comes_back)
 	/* When the device has let go of it. */
 	ck_assert(wait_until(free_is, &before, 5000));
 	ck_assert_int_eq(aclrtMalloc(&a, total + (1u << 30), ACL_MEM_MALLOC_HUGE_FIRST),
-			ACL_ERROR_RT_MEMORY_ALLOCATION);
+			 ACL_ERROR_RT_MEMORY_ALLOCATION);
 	ck_assert_ptr_nonnull(strstr(aclGetRecentErrMsg(), "EL0004"));
 	end();
 }

@@ -95,7 +95,8 @@ static int child_checks(void *pinned)
 	if (aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_ERROR_RT_DEV_SETUP_ERROR ||
 	    aclrtFree(counter) != ACL_ERROR_RT_DEV_SETUP_ERROR)
 		return 6;
-	if (aclrtMemcpy(&p, 8, counter, 8, ACL_MEMCPY_DEVICE_TO_HOST) != ACL_ERROR_RT_DEV_SETUP_ERROR)
+	if (aclrtMemcpy(&p, 8, counter, 8, ACL_MEMCPY_DEVICE_TO_HOST) !=
+	    ACL_ERROR_RT_DEV_SETUP_ERROR)
 		return 7;
 	if (aclrtSetDevice(0) != ACL_ERROR_RT_DEV_SETUP_ERROR ||
 	    aclrtGetDevice(&device) != ACL_ERROR_RT_DEV_SETUP_ERROR ||
@@ -179,7 +180,7 @@ START_TEST(work_goes_on_without_npud)
 	OK(aclrtMalloc(&small, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtFree(small));
 	ck_assert_int_eq(aclrtMalloc(&large, 64 << 20, ACL_MEM_MALLOC_HUGE_FIRST),
-			ACL_ERROR_RT_LOST_HEARTBEAT);
+			 ACL_ERROR_RT_LOST_HEARTBEAT);
 	ck_assert_ptr_nonnull(strstr(aclGetRecentErrMsg(), "npud"));
 	OK(aclrtCreateStream(&more)); /* virtual until it has work */
 	ck_assert_int_eq(aclrtMemsetAsync(counter, 8, 0, 8, more), ACL_ERROR_RT_LOST_HEARTBEAT);
@@ -213,12 +214,14 @@ START_TEST(lost_device_ends_every_wait)
 
 	OK(aclrtLaunchKernelWithHostArgs(spin, 1, stream, NULL, &arg, 8, NULL, 0));
 	ck_assert_int_eq(pthread_create(&thread, NULL, late_kill, NULL), 0);
-	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(stream, 20000), ACL_ERROR_RT_SOCKET_CLOSE);
+	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(stream, 20000),
+			 ACL_ERROR_RT_SOCKET_CLOSE);
 	pthread_join(thread, NULL);
 	ck_assert_ptr_nonnull(strstr(aclGetRecentErrMsg(), "lost"));
 	ck_assert_int_eq(launch(), ACL_ERROR_RT_SOCKET_CLOSE);
 	ck_assert_int_eq(aclrtSynchronizeDevice(), ACL_ERROR_RT_SOCKET_CLOSE);
-	ck_assert_int_eq(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_SOCKET_CLOSE);
+	ck_assert_int_eq(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST),
+			 ACL_ERROR_RT_SOCKET_CLOSE);
 	ck_assert_int_eq(aclrtMemset(counter, 8, 0, 8), ACL_ERROR_RT_SOCKET_CLOSE);
 	ck_assert(wait_until(sim_gone, NULL, 10000));
 }

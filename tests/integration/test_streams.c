@@ -78,7 +78,8 @@ START_TEST(sync_times_out_and_work_goes_on)
 	aclrtStreamStatus status;
 
 	OK(launch(spin, counter, 0, 1, stream));
-	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(stream, 50), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(stream, 50),
+			 ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	ck_assert_ptr_nonnull(strstr(aclGetRecentErrMsg(), "EE1002"));
 	ck_assert_int_eq(aclrtSynchronizeDeviceWithTimeout(50), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	OK(aclrtStreamQuery(stream, &status));
@@ -110,7 +111,8 @@ START_TEST(events_order_streams)
 	OK(aclrtMemcpyAsync(counter + 2, 8, counter + 1, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, other));
 	OK(aclrtQueryEventStatus(event, &status));
 	ck_assert_int_eq(status, ACL_EVENT_RECORDED_STATUS_NOT_READY);
-	ck_assert_int_eq(aclrtSynchronizeEventWithTimeout(event, 30), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
+	ck_assert_int_eq(aclrtSynchronizeEventWithTimeout(event, 30),
+			 ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
 	set_value(0, 1);
 	OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
 	ck_assert_uint_eq(value(2), 5);
@@ -136,7 +138,8 @@ START_TEST(recording_again_keeps_earlier_waits)
 	OK(aclrtRecordEvent(event, other));
 	OK(aclrtSynchronizeEventWithTimeout(event, 20000));
 	OK(aclrtSynchronizeStream(other));
-	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(third, 30), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(third, 30),
+			 ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	ck_assert_uint_eq(value(1), 0);
 	OK(aclrtDestroyEvent(event)); /* a wait that is queued stays valid */
 	set_value(0, 1);
@@ -162,7 +165,8 @@ START_TEST(time_between_events)
 	OK(aclrtSynchronizeEvent(no_time));
 	OK(aclrtEventElapsedTime(&ms, a, b));
 	ck_assert(ms > 0 && ms < 10000);
-	ck_assert_int_eq(aclrtEventElapsedTime(&ms, a, no_time), ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
+	ck_assert_int_eq(aclrtEventElapsedTime(&ms, a, no_time),
+			 ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
 	ck_assert_int_eq(aclrtEventElapsedTime(&ms, never, b), ACL_ERROR_RT_INTERNAL_ERROR);
 }
 END_TEST
@@ -189,12 +193,13 @@ END_TEST
 START_TEST(time_limit_of_a_launch)
 {
 	aclrtLaunchKernelAttr attr = { .id = ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US,
-		.value.timeoutUs.timeoutLow = 100000 };
+				       .value.timeoutUs.timeoutLow = 100000 };
 	aclrtLaunchKernelCfg cfg = { .attrs = &attr, .numAttrs = 1 };
 	uint64_t arg = (uintptr_t)counter;
 
 	OK(aclrtLaunchKernelWithHostArgs(spin, 1, stream, &cfg, &arg, 8, NULL, 0));
-	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(stream, 20000), ACL_ERROR_RT_AICORE_TIMEOUT);
+	ck_assert_int_eq(aclrtSynchronizeStreamWithTimeout(stream, 20000),
+			 ACL_ERROR_RT_AICORE_TIMEOUT);
 	ck_assert_ptr_nonnull(strstr(aclGetRecentErrMsg(), "kernel spin"));
 	OK(launch(add, counter, 3, 2, stream));
 	OK(aclrtSynchronizeStream(stream));
@@ -212,7 +217,7 @@ START_TEST(stop_mode_sticks_to_the_context)
 	OK(aclrtSetStreamFailureMode(stopping, ACL_STOP_ON_FAILURE));
 	OK(aclrtSetStreamFailureMode(stopping, ACL_STOP_ON_FAILURE));
 	ck_assert_int_eq(aclrtSetStreamFailureMode(stopping, ACL_CONTINUE_ON_FAILURE),
-			ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+			 ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 	OK(launch(poke, (void *)0x10, 1, 2, stopping));
 	ck_assert_int_eq(aclrtSynchronizeStream(stopping), ACL_ERROR_RT_AICORE_EXCEPTION);
 	ck_assert_int_eq(aclrtSynchronizeStream(stopping), ACL_ERROR_RT_AICORE_EXCEPTION);
@@ -240,24 +245,29 @@ START_TEST(wrong_and_dead_handles_are_refused)
 	OK(aclrtDestroyEvent(dead_event));
 	OK(aclrtCreateStream(&dead_stream));
 	OK(aclrtDestroyStream(dead_stream));
-	void *bad[] = { dead_stream, dead_event, event, junk, (void *)-1, (void *)1, image, add,
-		counter };
+	void *bad[] = { dead_stream, dead_event, event, junk,	(void *)-1,
+			(void *)1,   image,	 add,	counter };
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ck_assert_int_eq(aclrtSynchronizeStream(bad[i]), ACL_ERROR_RT_STREAM_CONTEXT);
 		ck_assert_int_eq(aclrtDestroyStream(bad[i]), ACL_ERROR_RT_STREAM_CONTEXT);
 		ck_assert_int_eq(aclrtRecordEvent(event, bad[i]), ACL_ERROR_RT_STREAM_CONTEXT);
-		ck_assert_int_eq(aclrtMemsetAsync(counter, 8, 0, 8, bad[i]), ACL_ERROR_RT_STREAM_CONTEXT);
-		ck_assert_int_eq(aclrtLaunchKernelWithHostArgs(add, 1, bad[i], NULL, args, 16, NULL, 0),
-				ACL_ERROR_RT_STREAM_CONTEXT);
+		ck_assert_int_eq(aclrtMemsetAsync(counter, 8, 0, 8, bad[i]),
+				 ACL_ERROR_RT_STREAM_CONTEXT);
+		ck_assert_int_eq(
+			aclrtLaunchKernelWithHostArgs(add, 1, bad[i], NULL, args, 16, NULL, 0),
+			ACL_ERROR_RT_STREAM_CONTEXT);
 		if (bad[i] != event) {
-			ck_assert_int_eq(aclrtRecordEvent(bad[i], stream), ACL_ERROR_RT_INVALID_HANDLE);
-			ck_assert_int_eq(aclrtSynchronizeEvent(bad[i]), ACL_ERROR_RT_INVALID_HANDLE);
+			ck_assert_int_eq(aclrtRecordEvent(bad[i], stream),
+					 ACL_ERROR_RT_INVALID_HANDLE);
+			ck_assert_int_eq(aclrtSynchronizeEvent(bad[i]),
+					 ACL_ERROR_RT_INVALID_HANDLE);
 			ck_assert_int_eq(aclrtDestroyEvent(bad[i]), ACL_ERROR_RT_INVALID_HANDLE);
 		}
 		if (bad[i] != add)
-			ck_assert_int_eq(aclrtLaunchKernelWithHostArgs(bad[i], 1, stream, NULL, args, 16,
-					NULL, 0), ACL_ERROR_RT_INVALID_HANDLE);
+			ck_assert_int_eq(aclrtLaunchKernelWithHostArgs(bad[i], 1, stream, NULL,
+								       args, 16, NULL, 0),
+					 ACL_ERROR_RT_INVALID_HANDLE);
 		if (bad[i] != image)
 			ck_assert_int_eq(aclrtBinaryUnLoad(bad[i]), ACL_ERROR_RT_INVALID_HANDLE);
 		ck_assert_int_eq(aclrtSetCurrentContext(bad[i]), ACL_ERROR_RT_CONTEXT_NULL);
@@ -273,7 +283,7 @@ START_TEST(wrong_and_dead_handles_are_refused)
 	OK(aclrtSetCurrentContext(context));
 	/* Wrong sizes of arguments change nothing either. */
 	ck_assert_int_eq(aclrtLaunchKernelWithHostArgs(add, 1, stream, NULL, args, 8, NULL, 0),
-			ACL_ERROR_RT_PARAM_INVALID);
+			 ACL_ERROR_RT_PARAM_INVALID);
 	OK(aclrtBinaryUnLoad(image));
 	ck_assert_int_eq(launch(add, counter, 1, 2, stream), ACL_ERROR_RT_INVALID_HANDLE);
 	ck_assert_int_eq(aclrtBinaryUnLoad(image), ACL_ERROR_RT_INVALID_HANDLE);
@@ -290,7 +300,8 @@ static void *bare_thread(void *arg)
 
 	ck_assert_int_eq(aclrtGetCurrentContext(&context), ACL_ERROR_RT_CONTEXT_NULL);
 	ck_assert_int_eq(aclrtCreateStream(&made), ACL_ERROR_RT_CONTEXT_NULL);
-	ck_assert_int_eq(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_CONTEXT_NULL);
+	ck_assert_int_eq(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST),
+			 ACL_ERROR_RT_CONTEXT_NULL);
 	ck_assert_int_eq(aclrtSynchronizeStream(NULL), ACL_ERROR_RT_CONTEXT_NULL);
 	OK(aclrtSetCurrentContext(arg));
 	OK(aclrtCreateStream(&made));
@@ -373,13 +384,13 @@ START_TEST(reports_run_on_the_subscribed_thread)
 	pthread_t thread;
 
 	ck_assert_int_eq(aclrtLaunchCallback(called, NULL, ACL_CALLBACK_BLOCK, stream),
-			ACL_ERROR_RT_STREAM_NO_CB_REG);
+			 ACL_ERROR_RT_STREAM_NO_CB_REG);
 	ck_assert_int_eq(aclrtProcessReport(10), ACL_ERROR_RT_THREAD_SUBSCRIBE);
 	ck_assert_int_eq(pthread_create(&thread, NULL, report_main, NULL), 0);
 	OK(aclrtSubscribeReport((uint64_t)thread, stream));
 	for (unsigned i = 0; i < 100; i++)
-		OK(aclrtLaunchCallback(called, (void *)(uintptr_t)i, i % 2 ? ACL_CALLBACK_BLOCK
-				: ACL_CALLBACK_NO_BLOCK, stream));
+		OK(aclrtLaunchCallback(called, (void *)(uintptr_t)i,
+				       i % 2 ? ACL_CALLBACK_BLOCK : ACL_CALLBACK_NO_BLOCK, stream));
 	OK(aclrtSynchronizeStreamWithTimeout(stream, 20000));
 	ck_assert_uint_eq(atomic_load(&calls), 100);
 	ck_assert_int_eq(order_kept, 1);

@@ -18,7 +18,7 @@ void fake_device_init(struct fake_device *device, uint32_t nrings)
 {
 	memset(device, 0, sizeof(*device));
 	device->slab = mmap(NULL, NPU_SLAB_SIZE, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(device->slab, MAP_FAILED);
 	device->slab_address = 0x7e8000000000;
 	device->slab->magic = NPU_QUEUE_MAGIC;
@@ -55,8 +55,9 @@ static void complete(struct fake_device *device, struct npu_ring_ctrl *ctrl, uin
 static void serve(struct fake_device *device, uint32_t r)
 {
 	struct npu_ring_ctrl *ctrl = fake_device_ctrl(device, r);
-	const struct npu_entry *entries = (const struct npu_entry *)((char *)device->slab +
-			NPU_SLAB_DATA + (size_t)r * NPU_RING_BYTES);
+	const struct npu_entry *entries =
+		(const struct npu_entry *)((char *)device->slab + NPU_SLAB_DATA +
+					   (size_t)r * NPU_RING_BYTES);
 
 	for (;;) {
 		uint64_t tail = __atomic_load_n(&ctrl->tail, __ATOMIC_ACQUIRE);

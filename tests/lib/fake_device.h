@@ -24,7 +24,7 @@ struct fake_device {
 	void (*act)(struct fake_device *device, uint32_t ring, const struct npu_entry *entry);
 	void *arg;
 	pthread_t thread;
-	_Atomic bool stop, hold; /* hold: takes no entries */
+	_Atomic bool stop, hold;	/* hold: takes no entries */
 	_Atomic uint64_t sleeps, wakes; /* how often it slept; how often it woke the client */
 	uint64_t head[NPU_MAX_QUEUES];
 };

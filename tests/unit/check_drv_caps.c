@@ -34,7 +34,7 @@ static const struct {
 START_TEST(numbers_are_the_same)
 {
 	ck_assert_msg(rows[_i].client == rows[_i].interface, "%s is not the interface's number",
-			rows[_i].name);
+		      rows[_i].name);
 }
 END_TEST
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer's end of a ring against a device in a thread: wrap, full ring, arguments, wake-ups. */
+/*
+ * The producer's end of a ring against a device in a thread: wrap, full ring, arguments, wake-ups.
+ */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +24,10 @@ static bool entries_right;
 static void act(struct fake_device *fake, uint32_t r, const struct npu_entry *entry)
 {
 	const unsigned char *args = (unsigned char *)fake->slab + NPU_SLAB_DATA +
-			(size_t)r * NPU_RING_BYTES + NPU_RING_ENTRIES * NPU_ENTRY_SIZE;
+				    (size_t)r * NPU_RING_BYTES + NPU_RING_ENTRIES * NPU_ENTRY_SIZE;
 
-	if (entry->tag != fake->head[r] || entry->kernel.args + entry->kernel.args_total > NPU_RING_ARGS)
+	if (entry->tag != fake->head[r] ||
+	    entry->kernel.args + entry->kernel.args_total > NPU_RING_ARGS)
 		entries_right = false;
 	for (uint32_t i = 0; entries_right && i < entry->kernel.args_total; i += 8) {
 		uint64_t value;
@@ -43,10 +46,11 @@ static void setup(void)
 	acted = 0;
 	entries_right = true;
 	atomic_store(&generation, 7);
-	ck_assert_int_eq(drv_waitroom_init(&room, device.slab, device.completion, device.life[0]), 0);
+	ck_assert_int_eq(drv_waitroom_init(&room, device.slab, device.completion, device.life[0]),
+			 0);
 	for (uint32_t r = 0; r < 2; r++)
 		drv_ring_init(&ring[r], device.slab, r, device.slab_address, device.doorbell, &room,
-				&generation);
+			      &generation);
 }
 
 static uint64_t put(struct drv_ring *to, size_t bytes)
@@ -66,7 +70,8 @@ static uint64_t put(struct drv_ring *to, size_t bytes)
 
 static void wait_all(struct drv_ring *of)
 {
-	ck_assert_int_eq(drv_wait_ring(&room, of, drv_ring_target(of), drv_now_ns() + 20000000000u), 0);
+	ck_assert_int_eq(drv_wait_ring(&room, of, drv_ring_target(of), drv_now_ns() + 20000000000u),
+			 0);
 }
 
 START_TEST(first_entry_rings_and_arms)
@@ -130,7 +135,7 @@ START_TEST(full_ring_waits_for_half)
 	ck_assert_int_eq(pthread_create(&thread, NULL, producer, &ring[0]), 0);
 	/* Full and asleep: it asks for half a ring. */
 	while (__atomic_load_n(&fake_device_ctrl(&device, 0)->want, __ATOMIC_ACQUIRE) !=
-			NPU_RING_ENTRIES / 2)
+	       NPU_RING_ENTRIES / 2)
 		ck_assert_uint_lt(drv_now_ns(), deadline);
 	ck_assert_uint_eq(drv_ring_target(&ring[0]), NPU_RING_ENTRIES);
 	fake_device_hold(&device, false);

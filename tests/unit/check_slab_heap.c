@@ -8,13 +8,13 @@
 
 #include "client/drv/heap.h"
 
-#define BASE 0x10000000u
+#define BASE   0x10000000u
 #define CHUNKS 64
 
 static struct drv_heap heap;
 static struct drv_chunk *chunks[CHUNKS]; /* by address */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned gets, puts, limit;
+static unsigned ngets, nputs, limit;
 
 static int source_get(struct drv_heap *h, struct drv_chunk *chunk, uintptr_t *ret_address)
 {
@@ -26,7 +26,7 @@ static int source_get(struct drv_heap *h, struct drv_chunk *chunk, uintptr_t *re
 		if (!chunks[i]) {
 			chunks[i] = chunk;
 			*ret_address = BASE + (uintptr_t)i * DRV_HEAP_CHUNK;
-			gets++;
+			ngets++;
 			r = 0;
 		}
 	}
@@ -39,7 +39,7 @@ static void source_put(struct drv_heap *h, struct drv_chunk *chunk)
 	(void)h;
 	pthread_mutex_lock(&lock);
 	chunks[(chunk->address - BASE) / DRV_HEAP_CHUNK] = NULL;
-	puts++;
+	nputs++;
 	pthread_mutex_unlock(&lock);
 	drv_chunk_free(chunk);
 }
@@ -74,7 +74,8 @@ START_TEST(every_size_is_aligned_and_fits)
 			ck_abort_msg("no memory for %zu bytes", bytes);
 		if (a % 64 || b % 64 || (a < b ? b - a : a - b) < bytes)
 			ck_abort_msg("%zu bytes at %lx and %lx", bytes, a, b);
-		if (a - BASE - (a - BASE) / DRV_HEAP_CHUNK * DRV_HEAP_CHUNK + bytes > DRV_HEAP_CHUNK)
+		if (a - BASE - (a - BASE) / DRV_HEAP_CHUNK * DRV_HEAP_CHUNK + bytes >
+		    DRV_HEAP_CHUNK)
 			ck_abort_msg("%zu bytes leave their chunk", bytes);
 		if (chunk_at(a)->size > 2 * bytes + 64 || chunk_at(a)->size < bytes)
 			ck_abort_msg("%zu bytes in a class of %u", bytes, chunk_at(a)->size);
@@ -83,7 +84,7 @@ START_TEST(every_size_is_aligned_and_fits)
 	}
 	ck_assert_uint_eq(heap.live, 0);
 	/* Only the spare is left. */
-	ck_assert_uint_eq(gets - puts, 1);
+	ck_assert_uint_eq(ngets - nputs, 1);
 }
 END_TEST
 
@@ -94,7 +95,7 @@ START_TEST(refuses_sizes_out_of_range)
 	ck_assert_int_eq(drv_heap_alloc(&heap, 0, &a), -EINVAL);
 	ck_assert_int_eq(drv_heap_alloc(&heap, DRV_HEAP_MAX, &a), -EINVAL);
 	ck_assert_uint_eq(a, 1);
-	ck_assert_uint_eq(gets, 0);
+	ck_assert_uint_eq(ngets, 0);
 }
 END_TEST
 
@@ -139,8 +140,8 @@ START_TEST(freed_objects_are_given_again)
 		if (drv_heap_free(chunk_at(a), a) || drv_heap_alloc(&heap, 4096, &b) || a != b)
 			ck_abort_msg("round %u", i);
 	}
-	ck_assert_uint_eq(gets, 1);
-	ck_assert_uint_eq(puts, 0);
+	ck_assert_uint_eq(ngets, 1);
+	ck_assert_uint_eq(nputs, 0);
 }
 END_TEST
 
@@ -199,7 +200,7 @@ START_TEST(threads_share_it)
 		ck_assert_ptr_null(result);
 	}
 	ck_assert_uint_eq(heap.live, 0);
-	ck_assert_uint_eq(gets - puts, 1);
+	ck_assert_uint_eq(ngets - nputs, 1);
 }
 END_TEST
 

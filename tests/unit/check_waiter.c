@@ -23,10 +23,11 @@ static _Atomic uint64_t generation;
 static void setup(void)
 {
 	fake_device_init(&device, WAITERS);
-	ck_assert_int_eq(drv_waitroom_init(&room, device.slab, device.completion, device.life[0]), 0);
+	ck_assert_int_eq(drv_waitroom_init(&room, device.slab, device.completion, device.life[0]),
+			 0);
 	for (uint32_t r = 0; r < WAITERS; r++)
 		drv_ring_init(&ring[r], device.slab, r, device.slab_address, device.doorbell, &room,
-				&generation);
+			      &generation);
 }
 
 static void put(struct drv_ring *to)
@@ -121,7 +122,7 @@ static void start_waiters(struct waiter *waiters, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		waiters[i].result = -1;
 		ck_assert_int_eq(pthread_create(&waiters[i].thread, NULL, waiter_main, &waiters[i]),
-				0);
+				 0);
 	}
 	while (sleepers() != n) {
 		ck_assert_uint_lt(drv_now_ns(), deadline);
@@ -152,7 +153,8 @@ END_TEST
 
 START_TEST(smallest_target_of_a_ring_is_wanted)
 {
-	struct waiter waiters[2] = { { .ring = &ring[0], .target = 2 }, { .ring = &ring[0], .target = 1 } };
+	struct waiter waiters[2] = { { .ring = &ring[0], .target = 2 },
+				     { .ring = &ring[0], .target = 1 } };
 	static const uint64_t one = 1;
 
 	put(&ring[0]);
@@ -191,7 +193,8 @@ END_TEST
 
 START_TEST(death_of_a_ring_wakes_its_waiters_only)
 {
-	struct waiter waiters[2] = { { .ring = &ring[0], .target = 1 }, { .ring = &ring[1], .target = 1 } };
+	struct waiter waiters[2] = { { .ring = &ring[0], .target = 1 },
+				     { .ring = &ring[1], .target = 1 } };
 
 	start_waiters(waiters, 2);
 	atomic_store(&ring[0].dead, true);
@@ -227,11 +230,13 @@ START_TEST(host_call_raises_its_own_flag)
 	pthread_t thread;
 	int result = -1;
 
-	ck_assert_int_eq(drv_wait_host_call(&room, call_ready, NULL, drv_now_ns() + 1000000), -ETIMEDOUT);
+	ck_assert_int_eq(drv_wait_host_call(&room, call_ready, NULL, drv_now_ns() + 1000000),
+			 -ETIMEDOUT);
 	ck_assert_int_eq(pthread_create(&thread, NULL, call_main, &result), 0);
 	while (sleepers() != 1)
 		sched_yield();
-	ck_assert_uint_eq(__atomic_exchange_n(&device.slab->host_calls_waiting, 0, __ATOMIC_SEQ_CST), 1);
+	ck_assert_uint_eq(
+		__atomic_exchange_n(&device.slab->host_calls_waiting, 0, __ATOMIC_SEQ_CST), 1);
 	atomic_store(&called, true);
 	ck_assert_int_eq(write(device.completion, &one, 8), 8);
 	pthread_join(thread, NULL);
