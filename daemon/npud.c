@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start: options, configuration, runtime directory and its lock, loop, devices, control socket (when
- * the devices have been opened), ready. Stop: no new clients, sessions go, devices are let go of;
- * what a device does not confirm in time is left to it. Software NPUs stay, unless configured not to.
+ * Start: options, configuration, runtime directory and its lock, loop, devices, control socket
+ * (when the devices have been opened), ready. Stop: no new clients, sessions go, devices are let go
+ * of; what a device does not confirm in time is left to it. Software NPUs stay, unless configured
+ * not to.
  */
 #include "daemon/npud.h"
 #include "daemon/core/core.h"
@@ -26,7 +27,7 @@
 
 #include "config.h"
 
-#define STOP_MS 2000
+#define STOP_MS	 2000
 #define WANT_FDS 65536ul
 
 struct npud {
@@ -55,10 +56,13 @@ static int open_runtime_dir(struct npud *npud)
 	if (mkdir(dir, 0755) == 0) {
 		/* clients have to get to the socket, whatever our umask is */
 		if (chmod(dir, 0755) < 0)
-			fprintf(stderr, "npud: %s: cannot set its mode: %s\n", dir, strerror(errno));
+			fprintf(stderr, "npud: %s: cannot set its mode: %s\n", dir,
+				strerror(errno));
 	} else if (errno != EEXIST) {
-		fprintf(stderr, "npud: %s: cannot make the runtime directory: %s; name another with "
-			"--runtime-dir\n", dir, strerror(errno));
+		fprintf(stderr,
+			"npud: %s: cannot make the runtime directory: %s; name another with "
+			"--runtime-dir\n",
+			dir, strerror(errno));
 		return -errno;
 	}
 	if (!realpath(dir, npud->runtime_dir) || stat(npud->runtime_dir, &st) < 0) {
@@ -71,9 +75,10 @@ static int open_runtime_dir(struct npud *npud)
 		return -ENOTDIR;
 	}
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH)) {
-		fprintf(stderr, "npud: %s: writable by others or not ours (owner %u, mode %04o): give "
-			"it to user %u with mode 0755\n", dir, st.st_uid, st.st_mode & 07777,
-			geteuid());
+		fprintf(stderr,
+			"npud: %s: writable by others or not ours (owner %u, mode %04o): give "
+			"it to user %u with mode 0755\n",
+			dir, st.st_uid, st.st_mode & 07777, geteuid());
 		return -EPERM;
 	}
 	return 0;
@@ -99,9 +104,10 @@ static int take_lock(struct npud *npud)
 		pid[strcspn(pid, "\n")] = '\0';
 		close(fd);
 		if (saved == EWOULDBLOCK)
-			fprintf(stderr, "npud: %s: another npud, pid %s, runs on this directory; stop "
-				"it or choose another --runtime-dir\n", npud->runtime_dir,
-				pid[0] ? pid : "unknown");
+			fprintf(stderr,
+				"npud: %s: another npud, pid %s, runs on this directory; stop "
+				"it or choose another --runtime-dir\n",
+				npud->runtime_dir, pid[0] ? pid : "unknown");
 		else
 			fprintf(stderr, "npud: %s: cannot lock: %s\n", path, strerror(saved));
 		return -saved;
@@ -322,10 +328,12 @@ int npud_run(int argc, char **argv)
 	log_set_level(npud.conf.log_level);
 	umask(0077);
 	r = sd_listen_fds(1);
-	if (r > 1 || (r == 1 && sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0)
-					<= 0)) {
-		fprintf(stderr, "npud: %d sockets were passed, must be one listening SOCK_SEQPACKET "
-			"Unix socket (ListenSequentialPacket=)\n", r);
+	if (r > 1 ||
+	    (r == 1 && sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0) <= 0)) {
+		fprintf(stderr,
+			"npud: %d sockets were passed, must be one listening SOCK_SEQPACKET "
+			"Unix socket (ListenSequentialPacket=)\n",
+			r);
 		return 1;
 	}
 	if (r == 1)

@@ -55,8 +55,10 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 			break;
 		case DEVICE:
 			if (conf_check_transport(optarg) < 0) {
-				fprintf(stderr, "npud: --device \"%s\" is not allowed, must be auto, "
-					"sim or a comma-separated list of /dev/npuN\n", optarg);
+				fprintf(stderr,
+					"npud: --device \"%s\" is not allowed, must be auto, "
+					"sim or a comma-separated list of /dev/npuN\n",
+					optarg);
 				return 2;
 			}
 			options.device = optarg;
@@ -66,8 +68,10 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 			break;
 		case LOG_LEVEL:
 			if (log_level_parse(optarg, &level) < 0) {
-				fprintf(stderr, "npud: --log-level \"%s\" is not allowed, must be "
-					"error, warning, notice, info or debug\n", optarg);
+				fprintf(stderr,
+					"npud: --log-level \"%s\" is not allowed, must be "
+					"error, warning, notice, info or debug\n",
+					optarg);
 				return 2;
 			}
 			options.log_level = optarg;
@@ -87,8 +91,10 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "npud: \"%s\": there are no arguments besides options; try npud "
-			"--help\n", argv[optind]);
+		fprintf(stderr,
+			"npud: \"%s\": there are no arguments besides options; try npud "
+			"--help\n",
+			argv[optind]);
 		return 2;
 	}
 	*ret_options = options;

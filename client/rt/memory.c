@@ -39,7 +39,8 @@ static int malloc_failed(int r, size_t usable, const char *what)
 {
 	if (r == -ENOMEM && drv_error()->error != r)
 		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "out of host memory");
-	if (r == -ENOSPC || r == -EDQUOT || r == -ENOMEM)
+	/* EINVAL: a size that no device has */
+	if (r == -ENOSPC || r == -EDQUOT || r == -ENOMEM || r == -EINVAL)
 		return rt_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "EL0004", "no %zu bytes of %s: %s",
 				usable, what, drv_error()->text);
 	return rt_error_drv(r, what);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is read whole and fed to inih line by line by our own reader, which counts lines and
- * refuses what inih would pass over: lines that are too long, bytes that are no text, lines that say
- * nothing. Leading blanks are dropped there, so inih's continuation lines can't occur.
+ * refuses what inih would pass over: lines that are too long, bytes that are no text, lines that
+ * say nothing. Leading blanks are dropped there, so inih's continuation lines can't occur.
  */
 #include "daemon/conf/conf.h"
 #include "daemon/util/cleanup.h"
@@ -36,13 +36,14 @@ struct option {
 	const char *help;
 };
 
-#define O(section, type, field, initial, min, max, help) \
-	{ section, #field, type, offsetof(struct conf, field), initial, min, max, help }
+#define O(section, type, field, initial, min, max, help)                                     \
+	{                                                                                    \
+		section, #field, type, offsetof(struct conf, field), initial, min, max, help \
+	}
 #define TIB (1ull << 40)
 
 static const struct option options[] = {
-	O("daemon", OPTION_MODE, socket_mode, "0660", 0, 0777,
-	  "access mode of the client socket"),
+	O("daemon", OPTION_MODE, socket_mode, "0660", 0, 0777, "access mode of the client socket"),
 	O("daemon", OPTION_NAME, socket_group, "npu", 0, 0,
 	  "group of the client socket; left alone when there is no such group"),
 	O("daemon", OPTION_NAME, admin_group, "npu-admin", 0, 0,
@@ -195,7 +196,7 @@ int conf_check_transport(const char *word)
 		return 0;
 	if (strlen(word) >= CONF_LIST_MAX)
 		return -EINVAL;
-	for (const char *p = word; ; p++) {
+	for (const char *p = word;; p++) {
 		if (strncmp(p, "/dev/npu", 8) != 0)
 			return -EINVAL;
 		p += 8;
@@ -327,7 +328,8 @@ int conf_load(struct conf *conf, const char *path, bool must_exist, char *error)
 	if (r < 0) {
 		snprintf(error, CONF_ERROR_MAX, "%s: cannot read the configuration: %s%s", path,
 			 r == -EINVAL ? "not a regular file" :
-			 r == -EFBIG ? "longer than 256 KiB" : strerror(-r),
+			 r == -EFBIG  ? "longer than 256 KiB" :
+					strerror(-r),
 			 r == -ENOENT ? "; name an existing file with --config" : "");
 		return r;
 	}

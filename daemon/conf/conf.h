@@ -10,13 +10,13 @@
 #include "daemon/util/log.h"
 
 /*
- * The configuration: INI text through inih, described by one table of options (conf_print shows it).
- * Plain data, filled once at start, constant afterwards; any thread may read it.
+ * The configuration: INI text through inih, described by one table of options (conf_print shows
+ * it). Plain data, filled once at start, constant afterwards; any thread may read it.
  */
 
-#define CONF_NAME_MAX 64
-#define CONF_LIST_MAX 512
-#define CONF_FILE_MAX (256 * 1024)
+#define CONF_NAME_MAX  64
+#define CONF_LIST_MAX  512
+#define CONF_FILE_MAX  (256 * 1024)
 #define CONF_ERROR_MAX 512
 
 struct conf {
@@ -30,8 +30,8 @@ struct conf {
 	/* [device] */
 	char transport[CONF_LIST_MAX]; /* "auto", "sim", or /dev/npuN[,/dev/npuM...] */
 	uint64_t sim_devices;
-	uint64_t sim_memory;           /* bytes a device */
-	uint64_t sim_cores;            /* cores a device; 0: online cpus */
+	uint64_t sim_memory; /* bytes a device */
+	uint64_t sim_cores;  /* cores a device; 0: online cpus */
 	bool sim_host_visible;
 	bool sim_stop_with_daemon;
 
@@ -54,8 +54,8 @@ void conf_init(struct conf *conf);
 
 /*
  * Reads a file over the values in conf. A missing file is an error only when must_exist. On error
- * conf is unchanged, `error` (CONF_ERROR_MAX bytes) has one line, "FILE[:LINE]: what, what is allowed",
- * and a negative errno is returned.
+ * conf is unchanged, `error` (CONF_ERROR_MAX bytes) has one line, "FILE[:LINE]: what, what is
+ * allowed", and a negative errno is returned.
  */
 int conf_load(struct conf *conf, const char *path, bool must_exist, char *error);
 

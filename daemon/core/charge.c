@@ -77,10 +77,10 @@ int charge_take(struct charge *charge, enum charge_kind kind, uint64_t amount,
 	if (of_session || !fits(charge->user->used[kind], amount, limits->user[kind])) {
 		if (ret_refusal) {
 			ret_refusal->of_user = !of_session;
-			ret_refusal->used = of_session ? charge->used[kind]
-						       : charge->user->used[kind];
-			ret_refusal->limit = of_session ? limits->session[kind]
-							: limits->user[kind];
+			ret_refusal->used =
+				of_session ? charge->used[kind] : charge->user->used[kind];
+			ret_refusal->limit =
+				of_session ? limits->session[kind] : limits->user[kind];
 		}
 		return -EDQUOT;
 	}
@@ -103,8 +103,8 @@ void charge_quota(const struct charge *charge, enum charge_kind kind, uint64_t *
 {
 	const struct charge_limits *limits = &charge->table->limits;
 	uint64_t session = limits->session[kind], user = limits->user[kind];
-	bool by_user = user && (!session || user - charge->user->used[kind] <
-						    session - charge->used[kind]);
+	bool by_user = user &&
+		       (!session || user - charge->user->used[kind] < session - charge->used[kind]);
 
 	*ret_used = by_user ? charge->user->used[kind] : charge->used[kind];
 	*ret_limit = by_user ? user : session;

@@ -13,8 +13,8 @@
 
 enum charge_kind {
 	CHARGE_SESSION, /* connections */
-	CHARGE_MEMORY,  /* bytes of device memory */
-	CHARGE_HOST,    /* bytes of pinned host memory, images included */
+	CHARGE_MEMORY,	/* bytes of device memory */
+	CHARGE_HOST,	/* bytes of pinned host memory, images included */
 	CHARGE_KINDS
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts. The device refuses to destroy one that has queues, so its queues are destroyed first: the
- * device takes the calls in order, nobody has to wait in between.
+ * Contexts. The device refuses to destroy one that has queues, so its queues are destroyed first:
+ * the device takes the calls in order, nobody has to wait in between.
  */
 #include "daemon/core/space.h"
 

@@ -131,8 +131,9 @@ static void on_event(struct hal_device *hal, const struct npu_event *event, void
 	case NPU_EVENT_HEALTH:
 		if (event->status != (__s32)device->query.health)
 			log_warning("core", "device %u is %s", device->id,
-				    event->status == NPU_HEALTH_OK ? "well" :
-				    event->status == NPU_HEALTH_LOST ? "lost" : "degraded");
+				    event->status == NPU_HEALTH_OK   ? "well" :
+				    event->status == NPU_HEALTH_LOST ? "lost" :
+								       "degraded");
 		device->query.health = (__u32)event->status;
 		if (event->status == NPU_HEALTH_LOST)
 			lose_spaces(device->core, device, false);

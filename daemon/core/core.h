@@ -25,7 +25,7 @@ struct core;
 /* A device as the last query of it told. Numbers are those of the device interface. */
 struct core_device_info {
 	unsigned int id;
-	bool ready;        /* it is there */
+	bool ready;	   /* it is there */
 	bool unresponsive; /* it has not answered in time, and still does not */
 	char name[64];
 	char firmware[32];

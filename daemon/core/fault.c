@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults: each gets its line in the log, with everything that tells whose it is; the records stay with
- * the device, which is asked for them.
+ * Faults: each gets its line in the log, with everything that tells whose it is; the records stay
+ * with the device, which is asked for them.
  */
 #include "daemon/core/fault.h"
 #include "daemon/util/log.h"
@@ -34,9 +34,9 @@ static const char *const kind_names[] = {
 
 const char *fault_kind_name(uint32_t kind)
 {
-	return kind < sizeof(kind_names) / sizeof(kind_names[0]) && kind_names[kind]
-		       ? kind_names[kind]
-		       : "unknown fault";
+	return kind < sizeof(kind_names) / sizeof(kind_names[0]) && kind_names[kind] ?
+		       kind_names[kind] :
+		       "unknown fault";
 }
 
 /* The id that the client knows an object by; 0 when it is gone. */
@@ -65,7 +65,7 @@ void fault_log(struct space *space, const struct npu_fault_record *fault)
 	if (!(fault->flags & NPU_FAULT_ADDRESS_UNKNOWN))
 		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)fault->address);
 	log_msg(LOG_LEVEL_WARNING, "core", &ident,
-		"fault %llu: %s, kernel %s, block %u, core %u, address %s, offset 0x%llx in the image",
+		"fault %llu: %s, kernel %s, block %u, core %u, address %s, image offset 0x%llx",
 		(unsigned long long)fault->seq, fault_kind_name(fault->kind),
 		fault->kernel[0] ? fault->kernel : "none", fault->block, fault->core, address,
 		(unsigned long long)fault->pc);
@@ -108,8 +108,7 @@ static void query_done(struct space *space, struct hal_job *job, struct op *op)
 
 	if (job->result == 0 && query->fault.session == space->hal_id)
 		fault_take(space, op, &query->fault);
-	if (job->result == -ENOENT ||
-	    (job->result == 0 && op->faults.count == OP_FAULTS_MAX)) {
+	if (job->result == -ENOENT || (job->result == 0 && op->faults.count == OP_FAULTS_MAX)) {
 		op_finish(op);
 	} else if (job->result < 0) {
 		space_fail(space, op, job->result, "asking for faults");

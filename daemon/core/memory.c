@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory: charge, allocate on the device, map at an address of the session's window. A step that
- * fails takes the ones before back. The charge is made for whole pages before the device is asked and
- * put right when it has said how many it used.
+ * fails takes the ones before back. The charge is made for whole pages before the device is asked
+ * and put right when it has said how many it used.
  */
 #include "daemon/core/space.h"
 #include "daemon/util/parse.h"
@@ -106,9 +106,9 @@ static void map_done(struct hal_job *job)
 	struct memory *memory = job->owner;
 	struct object *object = &memory->object;
 	struct space *space = object->space;
-	uint64_t generation = memory->kind == NPU_MEM_HOST
-				      ? ((struct npu_host_register *)job->arg)->generation
-				      : ((struct npu_mem_map *)job->arg)->generation;
+	uint64_t generation = memory->kind == NPU_MEM_HOST ?
+				      ((struct npu_host_register *)job->arg)->generation :
+				      ((struct npu_mem_map *)job->arg)->generation;
 
 	if (job->result == 0 && generation > space->generation)
 		space->generation = generation;
@@ -182,8 +182,10 @@ static void full_done(struct space *space, struct hal_job *job, struct op *op)
 			space->device->id, wanted, largest, left);
 	} else {
 		op->contiguous = false;
-		op_fail(op, -ENOSPC, "device %u: out of memory: %s wanted, %s of %s free; free "
-			"some or ask for less", space->device->id, wanted, left, total);
+		op_fail(op, -ENOSPC,
+			"device %u: out of memory: %s wanted, %s of %s free; free "
+			"some or ask for less",
+			space->device->id, wanted, left, total);
 	}
 }
 
@@ -271,9 +273,10 @@ static int charge_memory(struct memory *memory, uint64_t bytes, struct op *op)
 	}
 	op->wanted = bytes;
 	op->limit = refusal.limit;
-	op_error(op, r, "device %u: quota: %s %s more wanted, this %s has %s of %s; free some or "
-		 "see [limits] %s%s", memory->object.space->device->id,
-		 format_size(bytes, wanted, sizeof(wanted)),
+	op_error(op, r,
+		 "device %u: quota: %s %s more wanted, this %s has %s of %s; free some or "
+		 "see [limits] %s%s",
+		 memory->object.space->device->id, format_size(bytes, wanted, sizeof(wanted)),
 		 memory->kind == NPU_MEM_DEVICE ? "of device memory" : "of host memory",
 		 refusal.of_user ? "user" : "connection",
 		 format_size(refusal.used, used, sizeof(used)),
@@ -295,8 +298,10 @@ int memory_alloc(struct session *session, unsigned int device, uint64_t bytes, u
 	if (!space)
 		return op->error;
 	if (!bytes || bytes > NPU_WINDOW_SIZE)
-		return op_error(op, -EINVAL, "device %u: %llu bytes of memory: 1 to %llu are "
-				"possible", device, (unsigned long long)bytes,
+		return op_error(op, -EINVAL,
+				"device %u: %llu bytes of memory: 1 to %llu are "
+				"possible",
+				device, (unsigned long long)bytes,
 				(unsigned long long)NPU_WINDOW_SIZE);
 	if (kind < NPU_MEM_DEVICE || kind > NPU_MEM_IMAGE)
 		return op_error(op, -EINVAL, "device %u: memory of kind %u: 1 to 3 are known",

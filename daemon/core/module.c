@@ -13,8 +13,8 @@
 struct module {
 	struct object object;
 	struct loop_timer *timer; /* for the event */
-	bool called;              /* the call was answered */
-	bool ended;               /* the event has come */
+	bool called;		  /* the call was answered */
+	bool ended;		  /* the event has come */
 	int status;
 	uint32_t funcs;
 	char error[NPU_NAME_MAX];
@@ -22,8 +22,7 @@ struct module {
 
 static struct hal_job *module_destroy_job(struct object *object, void (*done)(struct hal_job *job))
 {
-	struct hal_job *job =
-		space_job(object->space, HAL_CALL(MODULE_UNLOAD), true, done, object);
+	struct hal_job *job = space_job(object->space, HAL_CALL(MODULE_UNLOAD), true, done, object);
 
 	if (job)
 		((struct npu_module_unload *)job->arg)->module = (__u32)object->device_id;
@@ -141,8 +140,10 @@ int module_load(struct session *session, uint64_t memory, uint64_t bytes, struct
 		return op->error;
 	device_memory = memory_image(image, &room);
 	if (!device_memory)
-		return op_error(op, -EINVAL, "memory %llu is not of kind image, so no module can "
-				"be loaded from it", (unsigned long long)memory);
+		return op_error(op, -EINVAL,
+				"memory %llu is not of kind image, so no module can "
+				"be loaded from it",
+				(unsigned long long)memory);
 	if (!bytes || bytes > room)
 		return op_error(op, -EINVAL, "an image of %llu bytes in a memory object of %llu",
 				(unsigned long long)bytes, (unsigned long long)room);

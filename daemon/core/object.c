@@ -33,8 +33,8 @@ int object_add(struct object *object)
 	if (r == -ENOSPC)
 		return op_error(object->op, -EMFILE,
 				"device %u: %u %ss, more are not allowed to one connection; see "
-				"[limits] %s", space->device->id, ids->limit, class->name,
-				class->limit);
+				"[limits] %s",
+				space->device->id, ids->limit, class->name, class->limit);
 	if (r < 0)
 		return op_error(object->op, r, "npud has no memory left");
 	TAILQ_INSERT_TAIL(&space->objects, object, entry);
@@ -44,8 +44,8 @@ int object_add(struct object *object)
 
 void *object_get(struct session *session, enum object_type type, uint64_t id, struct op *op)
 {
-	struct object *object = id <= UINT32_MAX ? idtab_get(&session->ids[type], (uint32_t)id)
-						 : NULL;
+	struct object *object =
+		id <= UINT32_MAX ? idtab_get(&session->ids[type], (uint32_t)id) : NULL;
 
 	if (!object || object->state != OBJECT_LIVE) {
 		op_error(op, -ENOENT, "%s %llu: this connection has no such object",
@@ -126,8 +126,8 @@ int object_destroy(struct object *object, struct op *op)
 	r = space_submit(space, job);
 	if (r < 0) {
 		object->op = NULL;
-		return op ? space_error(space, op, r, "freeing a %s",
-					classes[object->type]->name) : r;
+		return op ? space_error(space, op, r, "freeing a %s", classes[object->type]->name) :
+			    r;
 	}
 	object_kill(object);
 	return 0;

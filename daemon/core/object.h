@@ -5,11 +5,11 @@
 #include "daemon/core/session.h"
 
 /*
- * What a client makes on a device: contexts, memory, queues, modules, named by ids of its session. All
- * functions start an operation (op.h). Common errors: -ENOENT no such object of this session, -ENODEV
- * the device is lost or not open, -ETIMEDOUT, -EMFILE too many objects of that kind, -ENOMEM, and what
- * the device answers (-EINVAL, -EBUSY ...). An object whose destruction has begun has no id any more.
- * The loop's thread.
+ * What a client makes on a device: contexts, memory, queues, modules, named by ids of its session.
+ * All functions start an operation (op.h). Common errors: -ENOENT no such object of this session,
+ * -ENODEV the device is lost or not open, -ETIMEDOUT, -EMFILE too many objects of that kind,
+ * -ENOMEM, and what the device answers (-EINVAL, -EBUSY ...). An object whose destruction has begun
+ * has no id any more. The loop's thread.
  */
 
 struct context_params {
@@ -26,8 +26,8 @@ int context_set(struct session *session, uint32_t id, uint32_t fields,
 
 /*
  * Allocates and maps (images are not mapped). op->memory, and one fd when it can be mapped by the
- * client. -EDQUOT: a quota, whose is in the text; -ENOSPC: the device's memory; op->wanted, limit and
- * largest are set for both.
+ * client. -EDQUOT: a quota, whose is in the text; -ENOSPC: the device's memory; op->wanted, limit
+ * and largest are set for both.
  */
 int memory_alloc(struct session *session, unsigned int device, uint64_t bytes, uint32_t kind,
 		 uint32_t flags, struct op *op);

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 /*
- * One operation that somebody (a request, say) waits for. It lies in the asker's memory, from the call
- * that starts it till done(). A call that starts one returns 0 when done() will follow, or a negative
- * errno, also in op->error, when it failed at once; done() is then not called. After a time-out the
- * core carries on by itself and takes back what the late answer brought.
+ * One operation that somebody (a request, say) waits for. It lies in the asker's memory, from the
+ * call that starts it till done(). A call that starts one returns 0 when done() will follow, or a
+ * negative errno, also in op->error, when it failed at once; done() is then not called. After a
+ * time-out the core carries on by itself and takes back what the late answer brought.
  */
 
 #define OP_TEXT_MAX 384
-#define OP_FDS_MAX 4
+#define OP_FDS_MAX  4
 
 struct core_fault {
 	uint64_t seq, time_ns, task, address, pc;
@@ -28,12 +28,13 @@ struct core_fault {
 struct op {
 	void (*done)(struct op *op);
 
-	int error;              /* 0 or a negative errno */
-	bool contiguous;        /* -ENOSPC: only a contiguous run was missing */
+	int error;		/* 0 or a negative errno */
+	bool contiguous;	/* -ENOSPC: only a contiguous run was missing */
 	char text[OP_TEXT_MAX]; /* of an error: one line */
 	uint64_t wanted, limit, largest;
 
-	int fds[OP_FDS_MAX]; /* results; whoever takes one sets it to -1, the rest is closed by op_release() */
+	/* results; whoever takes one sets it to -1, op_release() closes the rest */
+	int fds[OP_FDS_MAX];
 	unsigned int nfds;
 	union {
 		struct {

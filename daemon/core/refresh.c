@@ -19,7 +19,7 @@ struct batch {
 struct query {
 	struct batch *batch;
 	struct core_device *device; /* of a QUERY */
-	struct space *space;        /* of COUNTERS */
+	struct space *space;	    /* of COUNTERS */
 	bool timed_out;
 };
 

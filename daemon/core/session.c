@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session outlives its connection till its last space is gone, and is charged as long: a client that
- * reconnects in a hurry does not get past its limits.
+ * A session outlives its connection till its last space is gone, and is charged as long: a client
+ * that reconnects in a hurry does not get past its limits.
  */
 #include "daemon/core/space.h"
 #include "daemon/util/log.h"
@@ -17,8 +17,10 @@ int session_open(struct core *core, const struct session_peer *peer, struct op *
 	int r;
 
 	if (core->session_count >= core->conf->sessions)
-		return op_error(op, -EUSERS, "npud serves %u connections, more are not allowed; see "
-				"[limits] sessions", core->session_count);
+		return op_error(op, -EUSERS,
+				"npud serves %u connections, more are not allowed; see "
+				"[limits] sessions",
+				core->session_count);
 	session = calloc(1, sizeof(*session));
 	if (!session)
 		return op_error(op, -ENOMEM, "npud has no memory left");
@@ -30,9 +32,10 @@ int session_open(struct core *core, const struct session_peer *peer, struct op *
 		goto fail;
 	r = charge_take(&session->charge, CHARGE_SESSION, 1, &refusal);
 	if (r < 0) {
-		r = op_error(op, -EUSERS, "user %u has %llu connections, more are not allowed; see "
-			     "[limits] sessions_per_user", (unsigned int)peer->uid,
-			     (unsigned long long)refusal.used);
+		r = op_error(op, -EUSERS,
+			     "user %u has %llu connections, more are not allowed; see "
+			     "[limits] sessions_per_user",
+			     (unsigned int)peer->uid, (unsigned long long)refusal.used);
 		goto fail;
 	}
 	r = vaspace_init(&session->window, NPU_WINDOW_BASE, NPU_WINDOW_SIZE, NPU_PAGE_SMALL);

@@ -5,10 +5,10 @@
 #include "daemon/core/core.h"
 
 /*
- * A session is what one connection owns: an identity, an account, one window of device addresses, and
- * for each device it has opened a space (space.h) with contexts, memory, queues and modules. The owner
- * of the connection opens and closes it; after session_close() the core keeps it till the devices have
- * let go of everything. Ids are the session's own. The loop's thread.
+ * A session is what one connection owns: an identity, an account, one window of device addresses,
+ * and for each device it has opened a space (space.h) with contexts, memory, queues and modules.
+ * The owner of the connection opens and closes it; after session_close() the core keeps it till the
+ * devices have let go of everything. Ids are the session's own. The loop's thread.
  */
 
 struct session;
@@ -48,8 +48,8 @@ void session_quota(const struct session *session, uint64_t *ret_used, uint64_t *
 struct session *session_next(const struct core *core, uint64_t after);
 unsigned int session_count(const struct core *core);
 /*
- * What it has on the open device with the smallest number >= *device; false when there is none, else
- * *device is that number. The device's part is of the last session_refresh().
+ * What it has on the open device with the smallest number >= *device; false when there is none,
+ * else *device is that number. The device's part is of the last session_refresh().
  */
 bool session_usage(const struct session *session, unsigned int *device,
 		   struct session_usage *ret_usage);
@@ -62,8 +62,9 @@ int session_close_device(struct session *session, unsigned int device, struct op
 int session_faults(struct session *session, unsigned int device, uint64_t after, struct op *op);
 
 /*
- * Asks all devices for their state (devices), and for the counters of up to max sessions above `after`
- * that `viewer` may see (NULL: none of them). Devices that do not answer leave the last state.
+ * Asks all devices for their state (devices), and for the counters of up to max sessions above
+ * `after` that `viewer` may see (NULL: none of them). Devices that do not answer leave the last
+ * state.
  */
 int core_refresh(struct core *core, bool devices, const struct session_peer *viewer, uint64_t after,
 		 unsigned int max, struct op *op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of an address space. Opening is one call; closing is one call too, since the device frees all
- * that is in a session: objects are then only forgotten here and their charges given back. A device
- * that is lost has forgotten the space already.
+ * Life of an address space. Opening is one call; closing is one call too, since the device frees
+ * all that is in a session: objects are then only forgotten here and their charges given back. A
+ * device that is lost has forgotten the space already.
  */
 #include "daemon/core/space.h"
 #include "daemon/util/log.h"
@@ -86,8 +86,8 @@ static void error_text(struct space *space, int error, char *text, size_t len, c
 			 space->device->id, what);
 		break;
 	case -EINVAL:
-		snprintf(text, len, "device %u: %s: a value is out of its range",
-			 space->device->id, what);
+		snprintf(text, len, "device %u: %s: a value is out of its range", space->device->id,
+			 what);
 		break;
 	default:
 		snprintf(text, len, "device %u: %s: %s", space->device->id, what, strerror(-error));
@@ -217,8 +217,8 @@ static void destroy_done(struct hal_job *job)
 /* Tells the device to let go of a CLOSING space. */
 static void space_destroy(struct space *space)
 {
-	struct hal_job *job = space_job(space, HAL_CALL(SESSION_DESTROY), true, destroy_done,
-					space);
+	struct hal_job *job =
+		space_job(space, HAL_CALL(SESSION_DESTROY), true, destroy_done, space);
 
 	if (job) {
 		job->flags = HAL_JOB_ALWAYS;
@@ -298,8 +298,7 @@ int space_open(struct session *session, struct core_device *device, struct op *o
 	space->device = device;
 	space->op = op;
 	space->slab_size = device->query.slab_size ? device->query.slab_size : NPU_SLAB_SIZE;
-	r = vaspace_alloc(&session->window, space->slab_size, NPU_PAGE_LARGE,
-			  &space->slab_address);
+	r = vaspace_alloc(&session->window, space->slab_size, NPU_PAGE_LARGE, &space->slab_address);
 	job = r < 0 ? NULL : space_job(space, HAL_CALL(SESSION_CREATE), false, create_done, space);
 	if (!job) {
 		if (space->slab_address)

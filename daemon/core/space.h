@@ -12,26 +12,26 @@
 #include "daemon/util/idtab.h"
 
 /*
- * Inside of the core: a space is one (session, device), which is one address space of the device, and
- * the objects in it. Only core/ includes this.
+ * Inside of the core: a space is one (session, device), which is one address space of the device,
+ * and the objects in it. Only core/ includes this.
  *
- * A space is CREATING, OPEN, LOST (its device went away: only closing is left) or CLOSING. Every job
- * for the device that concerns a space is counted in space->jobs; space_settle() at the end of each
- * done() frees a closing space when its last job is back. Jobs reach the device in the order of
- * submission, so when SESSION_DESTROY has been answered nothing of the space is in use any more.
+ * A space is CREATING, OPEN, LOST (its device went away: only closing is left) or CLOSING. Every
+ * job for the device that concerns a space is counted in space->jobs; space_settle() at the end of
+ * each done() frees a closing space when its last job is back. Jobs reach the device in the order
+ * of submission, so when SESSION_DESTROY has been answered nothing of the space is in use any more.
  *
- * An object is CREATING till its creation was answered (it has an id, but nobody can name it), LIVE,
- * or DEAD: no id, charged still, waiting for the device to confirm, at the latest for the end of its
- * space. An object whose op is gone when its creation succeeds is destroyed again.
+ * An object is CREATING till its creation was answered (it has an id, but nobody can name it),
+ * LIVE, or DEAD: no id, charged still, waiting for the device to confirm, at the latest for the end
+ * of its space. An object whose op is gone when its creation succeeds is destroyed again.
  */
 
 struct core_device {
 	struct core *core;
 	unsigned int id;
 	struct hal_device *hal;
-	bool opened;            /* answered the first time, or failed to */
+	bool opened;		/* answered the first time, or failed to */
 	struct npu_query query; /* the last */
-	struct space *spaces;   /* hash by hal_id */
+	struct space *spaces;	/* hash by hal_id */
 };
 
 enum object_type { OBJECT_CONTEXT, OBJECT_MEMORY, OBJECT_QUEUE, OBJECT_MODULE, OBJECT_TYPES };
@@ -58,15 +58,15 @@ struct space {
 	struct session *session;
 	struct core_device *device;
 	enum space_state state;
-	bool hashed;    /* is in device->spaces */
-	bool gone;      /* LOST: the device has forgotten it */
+	bool hashed;	/* is in device->spaces */
+	bool gone;	/* LOST: the device has forgotten it */
 	bool destroyed; /* the device let go of it, or is gone */
 	uint64_t hal_id;
 	uint64_t calls; /* last call number */
 	uint64_t slab_address, slab_size;
 	uint64_t generation; /* the last that a map call gave */
 	unsigned int jobs;
-	struct op *op;       /* of opening, then of closing */
+	struct op *op; /* of opening, then of closing */
 	unsigned int count[OBJECT_TYPES];
 	uint64_t memory_used, host_used, memory_peak;
 	uint64_t faults;
@@ -80,7 +80,7 @@ struct object {
 	enum object_state state;
 	struct space *space;
 	struct op *op;
-	uint32_t id;        /* 0: none any more */
+	uint32_t id;	    /* 0: none any more */
 	uint64_t device_id; /* 0: not known */
 	TAILQ_ENTRY(object) entry;
 };
@@ -92,7 +92,7 @@ struct core {
 	struct core_device devices[CORE_DEVICES_MAX];
 	unsigned int device_count;
 	TAILQ_HEAD(, session) sessions; /* ids rise */
-	unsigned int session_count;     /* open ones */
+	unsigned int session_count;	/* open ones */
 	uint64_t last_session;
 	uint64_t faults;
 	void (*opened)(void *arg); /* NULL: has been called */
@@ -121,8 +121,9 @@ int space_submit(struct space *space, struct hal_job *job);
 /* At the end of each done(): counts the job out, and frees the space when it is through. */
 void space_settle(struct space *space);
 /*
- * A call about a living thing, for op: done(job, op) is called unless op has timed out by then; it ends
- * op. job comes from space_job() with done and owner NULL. 0, or a negative errno with op's error set.
+ * A call about a living thing, for op: done(job, op) is called unless op has timed out by then; it
+ * ends op. job comes from space_job() with done and owner NULL. 0, or a negative errno with op's
+ * error set.
  */
 int space_call(struct space *space, struct hal_job *job, struct op *op,
 	       void (*done)(struct space *space, struct hal_job *job, struct op *op));
@@ -134,8 +135,7 @@ int space_error(struct space *space, struct op *op, int error, const char *forma
 	__attribute__((format(printf, 4, 5)));
 
 /* object.c */
-void object_init(struct object *object, enum object_type type, struct space *space,
-		 struct op *op);
+void object_init(struct object *object, enum object_type type, struct space *space, struct op *op);
 /* Gives it an id and a place in its space: 0, or a negative errno with op's error set. */
 int object_add(struct object *object);
 /* The LIVE object with that id; NULL with op's error set. */
@@ -150,13 +150,13 @@ void object_timeout(struct hal_job *job);
 int object_destroy(struct object *object, struct op *op);
 
 /*
- * Submits the job that creates it (NULL: there was no memory for it): 0, or a negative errno with op's
- * error set; then the object is freed.
+ * Submits the job that creates it (NULL: there was no memory for it): 0, or a negative errno with
+ * op's error set; then the object is freed.
  */
 int object_submit_create(struct object *object, struct hal_job *job, const char *what);
 /*
- * First thing in the done() of a creation: true when it succeeded and somebody waits for it. Else op
- * has ended and the object is freed, or is on its way out.
+ * First thing in the done() of a creation: true when it succeeded and somebody waits for it. Else
+ * op has ended and the object is freed, or is on its way out.
  */
 bool object_created(struct object *object, int result, uint64_t device_id, const char *what);
 

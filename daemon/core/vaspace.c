@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Free ranges in a sorted array. With n ranges handed out there are at most n + 1 free ones; room for
- * that many is made at allocation, so that giving back never needs memory.
+ * Free ranges in a sorted array. With n ranges handed out there are at most n + 1 free ones; room
+ * for that many is made at allocation, so that giving back never needs memory.
  */
 #include "daemon/core/vaspace.h"
 
@@ -72,7 +72,7 @@ static void insert(struct vaspace *space, size_t index, struct vaspace_range ran
 	space->count++;
 }
 
-static void delete(struct vaspace *space, size_t index)
+static void delete (struct vaspace *space, size_t index)
 {
 	space->count--;
 	memmove(&space->free[index], &space->free[index + 1],
@@ -85,7 +85,7 @@ static void cut(struct vaspace *space, size_t index, uint64_t start, uint64_t en
 	struct vaspace_range *range = &space->free[index];
 
 	if (range->start == start && range->end == end) {
-		delete(space, index);
+		delete (space, index);
 	} else if (range->start == start) {
 		range->start = end;
 	} else if (range->end == end) {
@@ -144,7 +144,7 @@ int vaspace_free(struct vaspace *space, uint64_t address, uint64_t bytes)
 	right = index < space->count && space->free[index].start == end;
 	if (left && right) {
 		space->free[index - 1].end = space->free[index].end;
-		delete(space, index);
+		delete (space, index);
 	} else if (left) {
 		space->free[index - 1].end = end;
 	} else if (right) {

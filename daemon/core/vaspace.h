@@ -16,8 +16,8 @@ struct vaspace_range;
 struct vaspace {
 	struct vaspace_range *free; /* sorted by address, neighbours merged */
 	size_t count, size;
-	size_t taken;    /* ranges handed out */
-	uint64_t guard;  /* bytes left unused behind each range */
+	size_t taken;	 /* ranges handed out */
+	uint64_t guard;	 /* bytes left unused behind each range */
 	uint64_t cursor; /* where the next search begins */
 };
 

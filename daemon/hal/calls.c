@@ -4,7 +4,7 @@
 
 #define ROW(call, type) \
 	[_IOC_NR(NPU_IOCTL_##call)] = { #call, sizeof(struct type), NPU_IOCTL_##call, 0, 0 }
-#define ROW_FDS(call, type, count, first) \
+#define ROW_FDS(call, type, count, first)                                                    \
 	[_IOC_NR(NPU_IOCTL_##call)] = { #call, sizeof(struct type), NPU_IOCTL_##call, count, \
 					offsetof(struct type, first) }
 

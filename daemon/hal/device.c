@@ -22,7 +22,7 @@
 #include <time.h>
 
 #define FREE_WAIT_S 1
-#define SIM_END_MS 2000
+#define SIM_END_MS  2000
 
 static void flight_add(struct hal_device *device, struct hal_job *job)
 {
@@ -127,7 +127,14 @@ void hal_device_on_state(struct loop_post *post)
 
 	device->unresponsive = false;
 	if (note->error) {
+		struct hal_job *job;
+
 		device->state = HAL_LOST;
+		/* came too late for the thread to fail them: not to wait till it is open again */
+		while ((job = hal_thread_take(device))) {
+			job->result = -ENODEV;
+			job_finish(device, job);
+		}
 		if (!device->freeing)
 			device->fns.lost(device, note->error, note->text, device->arg);
 	} else {

@@ -56,7 +56,7 @@ struct hal_device {
 	pid_t sim_pid;
 	pid_t sim_child; /* a child of ours that has not been reaped, or 0 */
 	unsigned int opened;
-	int last_error;  /* reported for the last failed attempt to open */
+	int last_error; /* reported for the last failed attempt to open */
 };
 
 /* What the thread tells the loop besides jobs. Freed by the handler. */
@@ -78,5 +78,7 @@ void hal_device_on_state(struct loop_post *post);
 
 int hal_thread_start(struct hal_device *device);
 void hal_thread_push(struct hal_device *device, struct hal_job *job);
+/* The first job of the queue, or NULL. Either side. */
+struct hal_job *hal_thread_take(struct hal_device *device);
 
 #endif

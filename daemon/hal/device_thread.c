@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RETRY_FIRST_MS 250
-#define RETRY_LAST_MS 30000
-#define RETRY_START_MS 20
+#define RETRY_FIRST_MS	250
+#define RETRY_LAST_MS	30000
+#define RETRY_START_MS	20
 #define ORPHANS_WAIT_MS 1000
 /* Larger than any call number that a session can have reached. */
 #define ORPHAN_CALL (1ull << 62)
@@ -147,11 +147,11 @@ static int open_sim(struct hal_device *device, char *text)
 }
 
 /*
- * One pass over the sessions that the device has: how many were destroyed, and how many it still counts
- * to another connection, which is that of the earlier npud till the device has seen its end.
+ * One pass over the sessions that the device has: how many were destroyed, and how many it still
+ * counts to another connection, which is that of the earlier npud till the device has seen its end.
  */
-static int orphans_pass(struct hal_device *device, struct npu_obj_enum *list, unsigned int *destroyed,
-			unsigned int *ret_busy)
+static int orphans_pass(struct hal_device *device, struct npu_obj_enum *list,
+			unsigned int *destroyed, unsigned int *ret_busy)
 {
 	unsigned int busy = 0;
 	uint64_t cursor = 0;
@@ -166,9 +166,10 @@ static int orphans_pass(struct hal_device *device, struct npu_obj_enum *list, un
 		cursor = list->cursor;
 		for (unsigned int i = 0; i < list->count && i < NPU_ENUM_MAX; i++) {
 			struct npu_session_destroy destroy = { .head = {
-				.session = list->objects[i].session,
-				.call = ORPHAN_CALL,
-			} };
+								       .session = list->objects[i]
+											  .session,
+								       .call = ORPHAN_CALL,
+							       } };
 
 			/* sessions come first */
 			if (list->objects[i].type != NPU_OBJ_SESSION) {
@@ -208,8 +209,8 @@ static int destroy_orphans(struct hal_device *device, char *text)
 		log_notice("hal", "device %u: removed %u session%s of an earlier npud",
 			   device->number, destroyed, destroyed == 1 ? "" : "s");
 	if (busy)
-		log_warning("hal", "device %u: %u session%s belong to somebody else", device->number,
-			    busy, busy == 1 ? "" : "s");
+		log_warning("hal", "device %u: %u session%s belong to somebody else",
+			    device->number, busy, busy == 1 ? "" : "s");
 	return 0;
 }
 
@@ -225,10 +226,10 @@ static int greet(struct hal_device *device, struct hal_info *info, char *text)
 					info->version.queue_major != NPU_QUEUE_MAJOR)))
 		return fail(text, -EPROTO,
 			    "%s: %.64s speaks device interface %u.%u (queues %u), npud %u.%u "
-			    "(queues %u): install matching versions", device->path,
-			    info->version.name, info->version.major, info->version.minor,
-			    info->version.queue_major, NPU_UAPI_MAJOR, NPU_UAPI_MINOR,
-			    NPU_QUEUE_MAJOR);
+			    "(queues %u): install matching versions",
+			    device->path, info->version.name, info->version.major,
+			    info->version.minor, info->version.queue_major, NPU_UAPI_MAJOR,
+			    NPU_UAPI_MINOR, NPU_QUEUE_MAJOR);
 	if (r < 0)
 		return fail(text, r, "%s: cannot ask for its version: %s", device->path,
 			    strerror(-r));
@@ -296,7 +297,7 @@ static int drain_events(struct hal_device *device)
 	}
 }
 
-static struct hal_job *take_job(struct hal_device *device)
+struct hal_job *hal_thread_take(struct hal_device *device)
 {
 	struct hal_job *job;
 
@@ -315,7 +316,7 @@ static void fail_jobs(struct hal_device *device)
 {
 	struct hal_job *job;
 
-	while ((job = take_job(device))) {
+	while ((job = hal_thread_take(device))) {
 		job->result = -ENODEV;
 		post(device, &job->post);
 	}
@@ -335,7 +336,7 @@ static int serve(struct hal_device *device)
 		uint64_t count;
 		int r;
 
-		while ((job = take_job(device))) {
+		while ((job = hal_thread_take(device))) {
 			const struct hal_call *row = hal_call_find(job->nr);
 
 			if (job->epoch != device->opened) {

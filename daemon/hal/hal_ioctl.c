@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transport over a device node of npu.ko. The file is non-blocking, which matters to read() of event
- * records only: calls never wait for work. Event records are read one at a time. The calls of the
- * control node go there, through a file that is open for that call alone.
+ * Transport over a device node of npu.ko. The file is non-blocking, which matters to read() of
+ * event records only: calls never wait for work. Event records are read one at a time. The calls of
+ * the control node go there, through a file that is open for that call alone.
  */
 #include "daemon/hal/transport.h"
 #include "daemon/util/cleanup.h"
@@ -21,8 +21,8 @@ struct hal_ioctl {
 	int fd;
 };
 
-static int ioctl_call(struct hal_transport *transport, unsigned int nr,
-		      const struct hal_call *call, void *arg)
+static int ioctl_call(struct hal_transport *transport, unsigned int nr, const struct hal_call *call,
+		      void *arg)
 {
 	struct hal_ioctl *self = (struct hal_ioctl *)transport;
 	cleanup(cleanup_close) int control = -1;

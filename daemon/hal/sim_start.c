@@ -128,9 +128,10 @@ int sim_start(const struct sim_start *start, pid_t *ret_pid, char *text)
 
 	r = sim_find_program(program, sizeof(program));
 	if (r < 0) {
-		snprintf(text, SIM_TEXT_MAX,
-			 "npu-sim not found (last tried %.300s: %s); install it or set NPU_SIM_PATH",
-			 program, strerror(-r));
+		snprintf(
+			text, SIM_TEXT_MAX,
+			"npu-sim not found (last tried %.300s: %s); install it or set NPU_SIM_PATH",
+			program, strerror(-r));
 		return r;
 	}
 	snprintf(socket, sizeof(socket), "%s/npu-sim-%u.sock", start->runtime_dir, start->number);
@@ -141,7 +142,7 @@ int sim_start(const struct sim_start *start, pid_t *ret_pid, char *text)
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)start->memory);
 	snprintf(cores, sizeof(cores), "%u", start->cores);
 
-	char *argv[16] = { program,	  "--device", number,	  "--socket", socket,
+	char *argv[16] = { program,	 "--device", number,	 "--socket", socket,
 			   "--pid-file", pid_file,   "--memory", memory };
 	unsigned int argc = 9;
 

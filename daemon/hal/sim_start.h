@@ -22,14 +22,16 @@ struct sim_start {
 };
 
 #define SIM_START_WAIT_MS 5000
-#define SIM_TEXT_MAX 512
+#define SIM_TEXT_MAX	  512
 
-/* The path of the npu-sim program: $NPU_SIM_PATH, beside our own executable, the libexec directory. */
+/*
+ * The path of the npu-sim program: $NPU_SIM_PATH, beside our own executable, the libexec directory.
+ */
 int sim_find_program(char *path, size_t len);
 
 /*
- * Starts it. 0 and its pid (a child: reap it when it has ended), or a negative errno and one line in
- * text (SIM_TEXT_MAX).
+ * Starts it. 0 and its pid (a child: reap it when it has ended), or a negative errno and one line
+ * in text (SIM_TEXT_MAX).
  */
 int sim_start(const struct sim_start *start, pid_t *ret_pid, char *text);
 

@@ -16,8 +16,8 @@ struct hal_transport;
 
 struct hal_transport_ops {
 	/*
-	 * One call; arg is call->size bytes. On return the fd slots hold fds of this process (or -1)
-	 * that belong to the caller, whatever the result.
+	 * One call; arg is call->size bytes. On return the fd slots hold fds of this process (or
+	 * -1) that belong to the caller, whatever the result.
 	 */
 	int (*call)(struct hal_transport *transport, unsigned int nr, const struct hal_call *call,
 		    void *arg);
@@ -34,7 +34,9 @@ struct hal_transport {
 
 /* Opens a device node. */
 int hal_ioctl_open(const char *path, struct hal_transport **ret_transport);
-/* Connects to an npu-sim's socket; does not wait for one to appear. -ECONNREFUSED, -ENOENT: none. */
+/*
+ * Connects to an npu-sim's socket; does not wait for one to appear. -ECONNREFUSED, -ENOENT: none.
+ */
 int hal_sim_open(const char *path, int cancel_fd, struct hal_transport **ret_transport,
 		 pid_t *ret_pid);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event_base without libevent's locks: only loop_post() and loop_stop() are cross-thread, and they
- * go through a list under our own mutex and an eventfd. An idle loop sleeps in epoll_wait.
+ * One event_base without libevent's locks: only loop_post() and loop_stop() are cross-thread, and
+ * they go through a list under our own mutex and an eventfd. An idle loop sleeps in epoll_wait.
  */
 #include "daemon/loop/loop.h"
 #include "daemon/util/cleanup.h"
@@ -224,7 +224,8 @@ int loop_fd_set(struct loop_fd *source, unsigned int events)
 	if (!events)
 		return 0;
 	if (event_assign(source->event, source->loop->base, source->fd, fd_what(events), on_fd,
-			 source) < 0 || event_add(source->event, NULL) < 0)
+			 source) < 0 ||
+	    event_add(source->event, NULL) < 0)
 		return errno ? -errno : -EIO;
 	source->events = events;
 	return 0;

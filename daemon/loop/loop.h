@@ -6,8 +6,8 @@
 
 /*
  * The event loop, over libevent (which no other part sees). One thread runs a loop; all functions
- * belong to that thread, loop_post() and loop_stop() excepted. Handlers must not block. A source may
- * be freed from any handler, its own included.
+ * belong to that thread, loop_post() and loop_stop() excepted. Handlers must not block. A source
+ * may be freed from any handler, its own included.
  */
 
 struct loop;
@@ -24,14 +24,18 @@ typedef void loop_fd_fn(int fd, unsigned int events, void *arg);
 typedef void loop_timer_fn(void *arg);
 typedef void loop_signal_fn(int signo, void *arg);
 
-/* A piece of work for the loop's thread; lies in the poster's memory until run() has been entered. */
+/*
+ * A piece of work for the loop's thread; lies in the poster's memory until run() has been entered.
+ */
 struct loop_post {
 	struct loop_post *next;
 	void (*run)(struct loop_post *post);
 };
 
 int loop_new(struct loop **ret_loop);
-/* All sources must be free. Posts that have not run are run now, so that their owners can let go. */
+/*
+ * All sources must be free. Posts that have not run are run now, so that their owners can let go.
+ */
 void loop_free(struct loop *loop);
 
 /* Runs until loop_stop(). 0 or a negative errno. */
@@ -46,9 +50,9 @@ void loop_post(struct loop *loop, struct loop_post *post);
 void loop_run_posts(struct loop *loop);
 
 /*
- * Calls fn while fd is ready (level-triggered) for what `events` (LOOP_READ, LOOP_WRITE, 0) asks; an
- * error or a hang-up shows as readable and writable. The fd stays the caller's, and must be open till
- * loop_fd_free().
+ * Calls fn while fd is ready (level-triggered) for what `events` (LOOP_READ, LOOP_WRITE, 0) asks;
+ * an error or a hang-up shows as readable and writable. The fd stays the caller's, and must be open
+ * till loop_fd_free().
  */
 int loop_fd_new(struct loop *loop, int fd, unsigned int events, loop_fd_fn *fn, void *arg,
 		struct loop_fd **ret_source);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receiving is level-triggered and bounded a turn; sending is direct while the reply queue is empty.
- * Whether a peer has read a reply with fds is asked of the kernel (SIOCOUTQ is 0 when it has read all
- * there is); nothing tells when that changes, so a timer asks again while somebody waits for it.
+ * Receiving is level-triggered and bounded a turn; sending is direct while the reply queue is
+ * empty. Whether a peer has read a reply with fds is asked of the kernel (SIOCOUTQ is 0 when it has
+ * read all there is); nothing tells when that changes, so a timer asks again while somebody waits
+ * for it.
  */
 #include "daemon/rpc/request.h"
 #include "daemon/rpc/server_int.h"
@@ -17,7 +18,7 @@
 
 #define RECEIVE_BATCH 8
 #define WAIT_FIRST_MS 1
-#define WAIT_LAST_MS 64
+#define WAIT_LAST_MS  64
 
 struct frame {
 	TAILQ_ENTRY(frame) entry;
@@ -118,7 +119,9 @@ static bool fds_unread(struct client *client)
 	return client->fds_unread;
 }
 
-/* 0: sent; -EAGAIN: has to wait (for room, or for the peer to read); else the connection is broken. */
+/*
+ * 0: sent; -EAGAIN: has to wait (for room, or for the peer to read); else the connection is broken.
+ */
 static int try_send(struct client *client, struct wire_header *header, const void *body,
 		    const int *fds, unsigned int nfds)
 {
@@ -227,8 +230,7 @@ static void receive(struct client *client)
 		size_t nfds;
 		int n;
 
-		if (client->state == CLIENT_CLOSED ||
-		    client->requests >= server->conf->requests)
+		if (client->state == CLIENT_CLOSED || client->requests >= server->conf->requests)
 			return;
 		n = wire_receive(client->fd, server->frame, sizeof(server->frame), server->fds,
 				 WIRE_FDS_RECEIVE_MAX, &nfds, MSG_DONTWAIT);

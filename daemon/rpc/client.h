@@ -9,19 +9,18 @@
 #include "proto/wire.h"
 
 /*
- * One connection. It is freed when it is closed and its last request has ended. What a peer does wrong
- * closes it (client_close() with the reason for the log); nothing it does can make npud wait:
+ * One connection. It is freed when it is closed and its last request has ended. What a peer does
+ * wrong closes it (client_close() with the reason for the log); nothing it does can make npud wait:
  * - a frame that is malformed, cut off, or brings file descriptors closes it; those fds, and the
  *   socket itself (whose queue may hold more of them), are closed by the closer;
  * - at most `requests` requests are worked on at once, the rest stays in the socket;
  * - at most one reply with fds is unread: further ones wait in the reply queue, since the kernel
  *   limits fds in flight for all of a user's sockets, that is for npud;
- * - a reply queue of CLIENT_QUEUE_MAX frames closes it.
- * The loop's thread.
+ * - a reply queue of CLIENT_QUEUE_MAX frames closes it. The loop's thread.
  */
 
 #define CLIENT_QUEUE_MAX 64
-#define CLIENT_HELLO_MS 10000
+#define CLIENT_HELLO_MS	 10000
 
 struct server;
 struct request;
@@ -37,10 +36,10 @@ struct client {
 	struct session *session; /* READY only */
 	struct loop_fd *source;
 	struct loop_timer *timer; /* NEW: for Hello; then: for unread fds */
-	unsigned int wait_ms;     /* of the timer, doubles */
-	unsigned int requests;    /* under way */
-	unsigned int refs;        /* the server and each request */
-	bool fds_unread;          /* a reply with fds has been sent and perhaps not read */
+	unsigned int wait_ms;	  /* of the timer, doubles */
+	unsigned int requests;	  /* under way */
+	unsigned int refs;	  /* the server and each request */
+	bool fds_unread;	  /* a reply with fds has been sent and perhaps not read */
 	unsigned int queued;
 	TAILQ_HEAD(, frame) queue;
 	TAILQ_ENTRY(client) entry;
@@ -49,7 +48,10 @@ struct client {
 /* Takes fd over also on error. */
 int client_new(struct server *server, int fd, const struct session_peer *peer,
 	       struct client **ret_client);
-/* Disconnects; the caller's pointer stays valid only while it has a reference. why NULL: normal end. */
+/*
+ * Disconnects; the caller's pointer stays valid only while it has a reference. why NULL: normal
+ * end.
+ */
 void client_close(struct client *client, const char *why);
 void client_ref(struct client *client);
 void client_unref(struct client *client);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dispatcher. Rows come from methods.def, so a method is a row and a handler; nothing else knows
- * the list. A body that does not parse means the peer does not speak the protocol: it is
+ * The dispatcher. Rows come from methods.def, so a method is a row and a handler; nothing else
+ * knows the list. A body that does not parse means the peer does not speak the protocol: it is
  * disconnected. Everything else gets a status.
  */
 #include "daemon/rpc/request.h"
@@ -27,18 +27,24 @@ struct method {
 	void (*handle)(struct request *request, const ProtobufCMessage *msg);
 };
 
-#define NPU_METHOD(id, name, Req, req, Rep, rep, plane, state, fds) \
+#define NPU_METHOD(id, name, Req, req, Rep, rep, plane, state, fds)                     \
 	static void handle_##name(struct request *request, const ProtobufCMessage *msg) \
-	{ \
-		rpc_##name(request, (const Npu__##Req *)msg); \
+	{                                                                               \
+		rpc_##name(request, (const Npu__##Req *)msg);                           \
 	}
 #include "proto/methods.def"
 #undef NPU_METHOD
 
 static const struct method methods[] = {
 #define NPU_METHOD(id, name, Req, req, Rep, rep, plane, state, fds) \
-	{ id, #name, &npu__##req##__descriptor, &npu__##rep##__descriptor, PLANE_##plane, \
-	  METHOD_##state, fds, handle_##name },
+	{ id,                                                       \
+	  #name,                                                    \
+	  &npu__##req##__descriptor,                                \
+	  &npu__##rep##__descriptor,                                \
+	  PLANE_##plane,                                            \
+	  METHOD_##state,                                           \
+	  fds,                                                      \
+	  handle_##name },
 #include "proto/methods.def"
 #undef NPU_METHOD
 };

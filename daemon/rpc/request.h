@@ -11,8 +11,9 @@
 /*
  * One request, from its frame to its reply. The dispatcher takes it apart and enforces its row of
  * methods.def (plane, state, fds of the reply); then a handler rpc_NAME() either answers at once or
- * starts an operation of the core, whose end answers it. Each request is answered exactly once, with
- * request_reply() or one of the fail calls, which end it: the pointer is dead then. The loop's thread.
+ * starts an operation of the core, whose end answers it. Each request is answered exactly once,
+ * with request_reply() or one of the fail calls, which end it: the pointer is dead then. The loop's
+ * thread.
  */
 
 struct method;
@@ -39,8 +40,8 @@ void request_fail(struct request *request, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * For handlers: gets request->op ready, and says what answers when it has ended well; with an error the
- * request is failed by itself. Then the handler calls the core and gives the result to
+ * For handlers: gets request->op ready, and says what answers when it has ended well; with an error
+ * the request is failed by itself. Then the handler calls the core and gives the result to
  * request_started().
  */
 struct op *request_op(struct request *request, void (*finish)(struct request *request));

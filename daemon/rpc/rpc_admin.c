@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PS_PAGE 100         /* sessions a reply */
+#define PS_PAGE	       100  /* sessions a reply */
 #define MEMORY_CLIENTS 400u /* a reply; the rest is counted as hidden */
-#define NO_DEVICE 0xffffffffu
+#define NO_DEVICE      0xffffffffu
 
 static void status_finish(struct request *request)
 {

@@ -21,8 +21,8 @@ void rpc_ctx_create(struct request *request, const Npu__CtxCreate *msg)
 	};
 	struct op *op = request_op(request, create_finish);
 
-	request_started(request, context_create(request->client->session, msg->device, &params,
-						op));
+	request_started(request,
+			context_create(request->client->session, msg->device, &params, op));
 }
 
 void rpc_ctx_destroy(struct request *request, const Npu__CtxDestroy *msg)
@@ -41,6 +41,6 @@ void rpc_ctx_set(struct request *request, const Npu__CtxSet *msg)
 	};
 	struct op *op = request_op(request, request_reply_empty);
 
-	request_started(request, context_set(request->client->session, msg->ctx, msg->fields,
-					     &params, op));
+	request_started(request,
+			context_set(request->client->session, msg->ctx, msg->fields, &params, op));
 }

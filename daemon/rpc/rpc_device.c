@@ -26,7 +26,8 @@ void rpc_hello(struct request *request, const Npu__Hello *msg)
 		return;
 	}
 	if (msg->token.len) {
-		request_fail(request, NPU_STATUS_NOT_FOUND, "no session has this token: connect "
+		request_fail(request, NPU_STATUS_NOT_FOUND,
+			     "no session has this token: connect "
 			     "without one");
 		return;
 	}
@@ -92,7 +93,7 @@ Npu__Device **fill_devices(const struct client *client, size_t *ret_count)
 	struct row {
 		Npu__Device msg;
 		struct core_device_info info;
-	} *rows;
+	} * rows;
 	struct core *core = client->server->core;
 	size_t count = core_device_count(core);
 	Npu__Device **list;

@@ -68,8 +68,10 @@ void rpc_mem_info(struct request *request, const Npu__MemInfo *msg)
 	struct op *op;
 
 	if (core_device_info(core, msg->device, &info) < 0) {
-		request_fail(request, NPU_STATUS_NO_DEVICE, "device %u: there is none, devices are 0 "
-			     "to %d", msg->device, (int)core_device_count(core) - 1);
+		request_fail(request, NPU_STATUS_NO_DEVICE,
+			     "device %u: there is none, devices are 0 "
+			     "to %d",
+			     msg->device, (int)core_device_count(core) - 1);
 		return;
 	}
 	request->device = msg->device;

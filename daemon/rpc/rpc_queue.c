@@ -43,6 +43,6 @@ void rpc_queue_ctrl(struct request *request, const Npu__QueueCtrl *msg)
 {
 	struct op *op = request_op(request, ctrl_finish);
 
-	request_started(request, queue_ctrl(request->client->session, msg->queue, msg->op,
-					    msg->value, op));
+	request_started(request,
+			queue_ctrl(request->client->session, msg->queue, msg->op, msg->value, op));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listening and accepting. Who may connect is decided by the mode of the socket; who a peer is, by the
- * kernel (SO_PEERCRED, SO_PEERGROUPS) at the time it connected.
+ * Listening and accepting. Who may connect is decided by the mode of the socket; who a peer is, by
+ * the kernel (SO_PEERCRED, SO_PEERGROUPS) at the time it connected.
  */
 #include "daemon/rpc/server_int.h"
 #include "daemon/util/cleanup.h"
@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define ACCEPT_BATCH 16
-#define ACCEPT_PAUSE_MS 100
+#define ACCEPT_BATCH	  16
+#define ACCEPT_PAUSE_MS	  100
 #define SPARE_CONNECTIONS 64 /* over the limit of sessions: for npuctl, and to refuse politely */
-#define NEW_PER_USER 32      /* connections that have not said Hello */
-#define GROUPS_MAX 1024
+#define NEW_PER_USER	  32 /* connections that have not said Hello */
+#define GROUPS_MAX	  1024
 
 static bool peer_in_group(int fd, const struct ucred *peer, gid_t group)
 {
@@ -64,8 +64,10 @@ static void peer_process(struct session_peer *peer)
 	if (n >= sizeof(peer->comm))
 		n = sizeof(peer->comm) - 1;
 	memcpy(peer->comm, open + 1, n);
-	if (sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-		   "%*d %*d %llu", &start) == 1)
+	if (sscanf(end + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		   "%*d %*d %llu",
+		   &start) == 1)
 		peer->pid_start = start;
 }
 
@@ -98,8 +100,10 @@ static bool too_many(struct server *server, const struct session_peer *peer)
 	    count < NEW_PER_USER && closer_pending(server->closer) < CLOSER_QUEUE_MAX)
 		return false;
 	if (log_limit_ok(&limit, "rpc"))
-		log_msg(LOG_LEVEL_WARNING, "rpc", &ident, "refused: %u connections, %u of this user "
-			"without Hello", server->connections, count);
+		log_msg(LOG_LEVEL_WARNING, "rpc", &ident,
+			"refused: %u connections, %u of this user "
+			"without Hello",
+			server->connections, count);
 	return true;
 }
 
@@ -125,7 +129,8 @@ static void on_connection(int listen_fd, unsigned int events, void *arg)
 			if (errno == EINTR || errno == ECONNABORTED)
 				continue;
 			if (errno != EAGAIN) {
-				log_error("rpc", "cannot accept clients: %m; raise the limit of open "
+				log_error("rpc",
+					  "cannot accept clients: %m; raise the limit of open "
 					  "files if this comes again");
 				loop_fd_set(server->source, 0);
 				loop_timer_set(server->pause, ACCEPT_PAUSE_MS);
@@ -150,8 +155,10 @@ static int make_socket(struct server *server)
 		return -ENOMEM;
 	}
 	if (strlen(server->path) >= sizeof(address.sun_path)) {
-		log_error("rpc", "%s: longer than the %zu bytes a socket may have; choose a shorter "
-			  "--runtime-dir", server->path, sizeof(address.sun_path) - 1);
+		log_error("rpc",
+			  "%s: longer than the %zu bytes a socket may have; choose a shorter "
+			  "--runtime-dir",
+			  server->path, sizeof(address.sun_path) - 1);
 		free(server->path);
 		server->path = NULL;
 		return -ENAMETOOLONG;
@@ -171,7 +178,8 @@ static int make_socket(struct server *server)
 	else if (chown(server->path, (uid_t)-1, group->gr_gid) < 0)
 		log_warning("rpc", "%s: cannot give it to group %s: %m", server->path,
 			    conf->socket_group);
-	if (chmod(server->path, (mode_t)conf->socket_mode) < 0 || listen(server->listen_fd, 128) < 0)
+	if (chmod(server->path, (mode_t)conf->socket_mode) < 0 ||
+	    listen(server->listen_fd, 128) < 0)
 		return -errno;
 	return 0;
 }
@@ -205,8 +213,8 @@ int server_new(struct loop *loop, struct core *core, struct closer *closer,
 		r = loop_fd_new(loop, server->listen_fd, LOOP_READ, on_connection, server,
 				&server->source);
 	if (r < 0) {
-		log_error("rpc", "%s: cannot listen: %s",
-			  server->path ? server->path : "socket", strerror(-r));
+		log_error("rpc", "%s: cannot listen: %s", server->path ? server->path : "socket",
+			  strerror(-r));
 		server_free(server);
 		return r;
 	}

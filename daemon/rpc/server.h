@@ -17,7 +17,7 @@ struct server_config {
 	const struct conf *conf;
 	const char *runtime_dir;
 	const char *version; /* "npud 0.1.0" */
-	int listen_fd;       /* from the service manager; -1: make RUNTIME_DIR/npud.sock */
+	int listen_fd;	     /* from the service manager; -1: make RUNTIME_DIR/npud.sock */
 };
 
 /* Takes listen_fd over. Strings and conf must outlive it. An error is logged. */

@@ -17,7 +17,7 @@ struct server {
 	char *path; /* of the socket we made, else NULL */
 	struct loop_fd *source;
 	struct loop_timer *pause; /* out of fds: accept again later */
-	gid_t admin_gid;          /* (gid_t)-1: there is no such group */
+	gid_t admin_gid;	  /* (gid_t)-1: there is no such group */
 	uint64_t started_ms;
 	bool stopping;
 	unsigned int connections;

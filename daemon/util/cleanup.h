@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * Release at the end of a scope, and the two ways to take a value out of it. All of them leave errno
- * as it was, so a function may return -errno after them. Any thread.
+ * Release at the end of a scope, and the two ways to take a value out of it. All of them leave
+ * errno as it was, so a function may return -errno after them. Any thread.
  */
 
 #define cleanup(fn) __attribute__((cleanup(fn)))

@@ -71,7 +71,8 @@ static void close_fast(int fd)
 {
 	static const struct linger none;
 
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* fails for what is no socket */
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
+		   sizeof(none)); /* fails for what is no socket */
 	close(fd);
 }
 

@@ -29,7 +29,9 @@ int fd_read_file(const char *path, size_t max, char **ret_data, size_t *ret_len)
 /* Writes all of it, restarting on EINTR. */
 int fd_write_all(int fd, const void *data, size_t len);
 
-/* Waits until fd has `events` (poll bits), at most timeout_ms (negative: for ever). 0, -ETIMEDOUT. */
+/*
+ * Waits until fd has `events` (poll bits), at most timeout_ms (negative: for ever). 0, -ETIMEDOUT.
+ */
 int fd_wait(int fd, short events, int timeout_ms);
 
 #endif

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOT_BITS 20
-#define SLOT_MASK (IDTAB_MAX - 1)
+#define SLOT_BITS      20
+#define SLOT_MASK      (IDTAB_MAX - 1)
 #define GENERATION_MAX 4095u
-#define NONE UINT32_MAX
+#define NONE	       UINT32_MAX
 
 struct idtab_slot {
 	void *object;

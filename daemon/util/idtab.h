@@ -17,9 +17,9 @@ struct idtab_slot;
 
 struct idtab {
 	struct idtab_slot *slots;
-	uint32_t size;      /* slots allocated */
-	uint32_t used;      /* ids given out now */
-	uint32_t limit;     /* most ids at once */
+	uint32_t size;	    /* slots allocated */
+	uint32_t used;	    /* ids given out now */
+	uint32_t limit;	    /* most ids at once */
 	uint32_t free_head; /* queue of free slots */
 	uint32_t free_tail;
 };
@@ -35,7 +35,10 @@ int idtab_add(struct idtab *table, void *object, uint32_t *ret_id);
 void *idtab_get(const struct idtab *table, uint32_t id);
 /* Takes the id out; the object it had, or NULL. */
 void *idtab_remove(struct idtab *table, uint32_t id);
-/* Walks over the ids in slot order: *pos starts at 0; NULL at the end. The current id may be removed. */
+/*
+ * Walks over the ids in slot order: *pos starts at 0; NULL at the end. The current id may be
+ * removed.
+ */
 void *idtab_next(const struct idtab *table, uint32_t *pos, uint32_t *ret_id);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is put together in one buffer on the stack: "topic: [identity] text". stderr lines carry the
- * priority prefix "<N>" only towards the journal's stream transport, which we don't use: the native
- * protocol takes the fields. Hence stderr gets the level as a word.
+ * A line is put together in one buffer on the stack: "topic: [identity] text". stderr lines carry
+ * the priority prefix "<N>" only towards the journal's stream transport, which we don't use: the
+ * native protocol takes the fields. Hence stderr gets the level as a word.
  */
 #include "daemon/util/log.h"
 
@@ -21,26 +21,20 @@
 #include <systemd/sd-journal.h>
 
 #define LIMIT_BURST_DEFAULT 10
-#define LIMIT_WINDOW_NS 1000000000ull
+#define LIMIT_WINDOW_NS	    1000000000ull
 
 static _Atomic int max_level = LOG_LEVEL_INFO;
 static _Atomic bool to_journal;
 
 static const char *const level_names[] = {
-	[LOG_LEVEL_ERROR] = "error",
-	[LOG_LEVEL_WARNING] = "warning",
-	[LOG_LEVEL_NOTICE] = "notice",
-	[LOG_LEVEL_INFO] = "info",
-	[LOG_LEVEL_DEBUG] = "debug",
+	[LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARNING] = "warning", [LOG_LEVEL_NOTICE] = "notice",
+	[LOG_LEVEL_INFO] = "info",   [LOG_LEVEL_DEBUG] = "debug",
 };
 
 /* syslog priorities of the levels */
 static const int level_priorities[] = {
-	[LOG_LEVEL_ERROR] = 3,
-	[LOG_LEVEL_WARNING] = 4,
-	[LOG_LEVEL_NOTICE] = 5,
-	[LOG_LEVEL_INFO] = 6,
-	[LOG_LEVEL_DEBUG] = 7,
+	[LOG_LEVEL_ERROR] = 3, [LOG_LEVEL_WARNING] = 4, [LOG_LEVEL_NOTICE] = 5,
+	[LOG_LEVEL_INFO] = 6,  [LOG_LEVEL_DEBUG] = 7,
 };
 
 static bool stderr_is_journal(void)
@@ -135,11 +129,10 @@ static void send_journal(enum log_level level, const char *topic, const struct l
 
 	if (!ident)
 		ident = &nobody;
-	sd_journal_send("PRIORITY=%i", level_priorities[level], "MESSAGE=%s", line,
-			"NPU_TOPIC=%s", topic, "NPU_SESSION=%llu",
-			(unsigned long long)ident->session, "NPU_PID=%ld", (long)ident->pid,
-			"NPU_DEVICE=%i", (int)ident->device - 1, "NPU_STREAM=%llu",
-			(unsigned long long)ident->stream, NULL);
+	sd_journal_send("PRIORITY=%i", level_priorities[level], "MESSAGE=%s", line, "NPU_TOPIC=%s",
+			topic, "NPU_SESSION=%llu", (unsigned long long)ident->session,
+			"NPU_PID=%ld", (long)ident->pid, "NPU_DEVICE=%i", (int)ident->device - 1,
+			"NPU_STREAM=%llu", (unsigned long long)ident->stream, NULL);
 }
 
 void log_msg(enum log_level level, const char *topic, const struct log_ident *ident,

@@ -28,7 +28,7 @@ enum log_level {
 struct log_ident {
 	uint64_t session;
 	pid_t pid;
-	uid_t uid;           /* valid when pid is set */
+	uid_t uid; /* valid when pid is set */
 	const char *comm;
 	unsigned int device; /* device number + 1 */
 	uint64_t context;
@@ -38,8 +38,8 @@ struct log_ident {
 
 /*
  * A budget of lines for what a user can trigger: burst lines an interval of a second, then silence,
- * then one line that says how many were dropped. Static storage at the call site; zero-initialised is
- * the default of 10 lines a second. Not locked: a race costs a line, no more.
+ * then one line that says how many were dropped. Static storage at the call site; zero-initialised
+ * is the default of 10 lines a second. Not locked: a race costs a line, no more.
  */
 struct log_limit {
 	uint32_t burst;
@@ -65,10 +65,10 @@ void log_msg(enum log_level level, const char *topic, const struct log_ident *id
 /* True when the caller may log now. Says once, at the next allowed line, how many were dropped. */
 bool log_limit_ok(struct log_limit *limit, const char *topic);
 
-#define log_error(topic, ...) log_msg(LOG_LEVEL_ERROR, topic, NULL, __VA_ARGS__)
+#define log_error(topic, ...)	log_msg(LOG_LEVEL_ERROR, topic, NULL, __VA_ARGS__)
 #define log_warning(topic, ...) log_msg(LOG_LEVEL_WARNING, topic, NULL, __VA_ARGS__)
-#define log_notice(topic, ...) log_msg(LOG_LEVEL_NOTICE, topic, NULL, __VA_ARGS__)
-#define log_info(topic, ...) log_msg(LOG_LEVEL_INFO, topic, NULL, __VA_ARGS__)
-#define log_debug(topic, ...) log_msg(LOG_LEVEL_DEBUG, topic, NULL, __VA_ARGS__)
+#define log_notice(topic, ...)	log_msg(LOG_LEVEL_NOTICE, topic, NULL, __VA_ARGS__)
+#define log_info(topic, ...)	log_msg(LOG_LEVEL_INFO, topic, NULL, __VA_ARGS__)
+#define log_debug(topic, ...)	log_msg(LOG_LEVEL_DEBUG, topic, NULL, __VA_ARGS__)
 
 #endif

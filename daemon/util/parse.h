@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /*
- * Text to values, strictly: the whole word must be the value; no sign, no leading or trailing space.
- * 0 on success, -EINVAL for a wrong form, -ERANGE for a number that does not fit. Any thread.
+ * Text to values, strictly: the whole word must be the value; no sign, no leading or trailing
+ * space. 0 on success, -EINVAL for a wrong form, -ERANGE for a number that does not fit. Any
+ * thread.
  */
 
 /* Decimal, or hexadecimal after 0x. */

@@ -7,6 +7,7 @@
 
 #include "tests/lib/api.h"
 #include "tests/lib/npud_fixture.h"
+#include "tests/lib/runner.h"
 
 static struct npud_fixture npud;
 
@@ -254,8 +255,6 @@ int main(void)
 {
 	Suite *suite = suite_create("api_streams");
 	TCase *with = tcase_create("with npud");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(with, 60);
 	tcase_add_unchecked_fixture(with, setup, teardown);
@@ -265,9 +264,5 @@ int main(void)
 	tcase_add_test(with, events_that_are_none);
 	tcase_add_test(with, events_order_streams_and_measure);
 	suite_add_tcase(suite, with);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control protocol against a real npud and npu-sim, without the library: every method does what it
- * says, wrong handles and values give a status.
+ * The control protocol against a real npud and npu-sim, without the library: every method does what
+ * it says, wrong handles and values give a status.
  */
 #include "tests/lib/frame_calls.h"
 #include "tests/lib/npud_proc.h"
@@ -21,7 +21,7 @@ static struct frame_client client;
 static void setup(void)
 {
 	npud_proc_start(&npud, "[limits]\nmemory = 64M\nmemory_per_user = 96M\ncontexts = 4\n"
-			"sessions_per_user = 3\n");
+			       "sessions_per_user = 3\n");
 	fc_open(&client, npud.sock);
 }
 
@@ -38,7 +38,8 @@ START_TEST(opens_a_device)
 	const struct npu_slab_header *slab;
 
 	ck_assert_int_eq(fc_call(&client, NPU_METHOD_device_open, &msg.base,
-				 &npu__device_open_reply__descriptor, &reply), NPU_STATUS_OK);
+				 &npu__device_open_reply__descriptor, &reply),
+			 NPU_STATUS_OK);
 	ck_assert_uint_eq(client.nfds, 4);
 	ck_assert_uint_eq(reply->slab_size, NPU_SLAB_SIZE);
 	ck_assert_uint_ge(reply->slab_address, NPU_WINDOW_BASE);
@@ -126,8 +127,7 @@ START_TEST(keeps_quotas)
 	/* of the session */
 	fc_alloc(&client, 8u << 20, NPU_MEM_DEVICE, &status);
 	ck_assert_int_eq(status, NPU_STATUS_QUOTA);
-	error = npu__error__unpack(NULL, client.header.bytes,
-				   client.frame + sizeof(client.header));
+	error = npu__error__unpack(NULL, client.header.bytes, client.frame + sizeof(client.header));
 	ck_assert_ptr_nonnull(error);
 	ck_assert_uint_eq(error->limit, 64u << 20);
 	ck_assert_uint_eq(error->wanted, 8u << 20);
@@ -298,8 +298,9 @@ START_TEST(shows_clients)
 	ck_assert_int_eq(fc_open_device(&client, 0), NPU_STATUS_OK);
 	npu__mem_alloc_reply__free_unpacked(fc_alloc(&client, 4096, NPU_MEM_DEVICE, &status), NULL);
 	fc_open(&other, npud.sock);
-	ck_assert_int_eq(fc_call(&client, NPU_METHOD_ps, &msg.base, &npu__ps_reply__descriptor, &ps),
-			 NPU_STATUS_OK);
+	ck_assert_int_eq(
+		fc_call(&client, NPU_METHOD_ps, &msg.base, &npu__ps_reply__descriptor, &ps),
+		NPU_STATUS_OK);
 	ck_assert_uint_eq(ps->n_clients, 2);
 	ck_assert_int_eq(ps->clients[0]->pid, getpid());
 	ck_assert_uint_eq(ps->clients[0]->uid, getuid());
@@ -309,14 +310,16 @@ START_TEST(shows_clients)
 	ck_assert_uint_eq(ps->cursor, 0);
 	npu__ps_reply__free_unpacked(ps, NULL);
 	ck_assert_int_eq(fc_call(&client, NPU_METHOD_memory, &empty.base,
-				 &npu__memory_reply__descriptor, &memory), NPU_STATUS_OK);
+				 &npu__memory_reply__descriptor, &memory),
+			 NPU_STATUS_OK);
 	ck_assert_uint_eq(memory->n_devices, 1);
 	ck_assert_uint_eq(memory->devices[0]->used, NPU_PAGE_SMALL);
 	ck_assert_uint_eq(memory->devices[0]->n_clients, 1);
 	ck_assert_uint_eq(memory->devices[0]->clients[0]->objects, 1);
 	npu__memory_reply__free_unpacked(memory, NULL);
 	ck_assert_int_eq(fc_call(&client, NPU_METHOD_version, &empty.base,
-				 &npu__version_reply__descriptor, &version), NPU_STATUS_OK);
+				 &npu__version_reply__descriptor, &version),
+			 NPU_STATUS_OK);
 	ck_assert_uint_eq(version->major, NPU_PROTO_MAJOR);
 	ck_assert_uint_eq(version->n_devices, 1);
 	npu__version_reply__free_unpacked(version, NULL);
@@ -370,8 +373,8 @@ START_TEST(enforces_the_rows)
 	/* before hello; an empty Hello has major 0 */
 	ck_assert_int_eq(fc_connect(&new, npud.sock), 0);
 	status = fc_call(&new, row->id, &empty.base, NULL, NULL);
-	ck_assert_int_eq(status, strcmp(row->state, "NEW") == 0 ? NPU_STATUS_VERSION
-								: NPU_STATUS_STATE);
+	ck_assert_int_eq(status,
+			 strcmp(row->state, "NEW") == 0 ? NPU_STATUS_VERSION : NPU_STATUS_STATE);
 	fc_close(&new);
 	/* on a connection of an administrator's tool */
 	ck_assert_int_eq(fc_connect(&tool, npud.sock), 0);
@@ -379,11 +382,13 @@ START_TEST(enforces_the_rows)
 	hello.admin = true;
 	ck_assert_int_eq(fc_call(&tool, NPU_METHOD_hello, &hello.base, NULL, NULL), NPU_STATUS_OK);
 	status = fc_call(&tool, row->id, &empty.base, NULL, NULL);
-	ck_assert_msg(strcmp(row->state, "READY") == 0 ? status == NPU_STATUS_OK
-						       : status == NPU_STATUS_STATE,
+	ck_assert_msg(strcmp(row->state, "READY") == 0 ? status == NPU_STATUS_OK :
+							 status == NPU_STATUS_STATE,
 		      "%s: %s", row->name, npu_status_name(status));
 	fc_close(&tool);
-	/* on one of a client, with an empty message: something sensible, and not more fds than said */
+	/*
+	 * on one of a client, with an empty message: something sensible, and not more fds than said
+	 */
 	status = fc_call(&client, row->id, &empty.base, NULL, NULL);
 	ck_assert_msg(status >= 0, "%s", row->name);
 	ck_assert_uint_le(client.nfds, row->fds);

@@ -187,12 +187,6 @@ START_TEST(work_goes_on_without_npud)
 }
 END_TEST
 
-static bool sim_gone(void *arg)
-{
-	(void)arg;
-	return kill(npud.sim, 0) != 0;
-}
-
 static void *late_kill(void *arg)
 {
 	(void)arg;
@@ -223,7 +217,6 @@ START_TEST(lost_device_ends_every_wait)
 	ck_assert_int_eq(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST),
 			 ACL_ERROR_RT_SOCKET_CLOSE);
 	ck_assert_int_eq(aclrtMemset(counter, 8, 0, 8), ACL_ERROR_RT_SOCKET_CLOSE);
-	ck_assert(wait_until(sim_gone, NULL, 10000));
 }
 END_TEST
 

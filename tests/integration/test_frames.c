@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile clients of the control socket: whatever they send, and whatever they do not read, npud goes
- * on serving others and has as many fds open afterwards as before.
+ * Hostile clients of the control socket: whatever they send, and whatever they do not read, npud
+ * goes on serving others and has as many fds open afterwards as before.
  */
 #include "tests/lib/frame_client.h"
 #include "tests/lib/npud_proc.h"
@@ -53,8 +53,9 @@ static void teardown(void)
 
 static struct wire_header header_of(unsigned int method, uint32_t bytes)
 {
-	return (struct wire_header){ .magic = WIRE_MAGIC, .method = (uint16_t)method, .id = 1,
-				     .bytes = bytes };
+	return (struct wire_header){
+		.magic = WIRE_MAGIC, .method = (uint16_t)method, .id = 1, .bytes = bytes
+	};
 }
 
 /* Sends a packet on a fresh connection, with or without hello; npud must disconnect. */
@@ -196,7 +197,9 @@ static int send_with_fds(int sock, const void *packet, size_t size, const int *f
 {
 	static _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * 253)];
 	struct iovec iov = { (void *)packet, size };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
 			      .msg_controllen = CMSG_SPACE(sizeof(int) * nfds) };
 	struct cmsghdr *cmsg;
 
@@ -279,8 +282,9 @@ START_TEST(lingering_sockets_passed_in)
 	for (unsigned int i = 0; i < 24; i++)
 		bad[i] = lingering_socket(&peers[i]);
 	/*
-	 * The last to close such a socket waits, unless it is exiting. So the sender ends after sending:
-	 * some are then received by npud, some lie in the queue of the socket that npud closes.
+	 * The last to close such a socket waits, unless it is exiting. So the sender ends after
+	 * sending: some are then received by npud, some lie in the queue of the socket that npud
+	 * closes.
 	 */
 	ck_assert_int_eq(pipe(go), 0);
 	sender = fork();
@@ -308,8 +312,8 @@ START_TEST(lingering_sockets_passed_in)
 	for (unsigned int i = 0; i < 50; i++)
 		ping();
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	ck_assert_int_lt((end.tv_sec - begin.tv_sec) * 1000 +
-			 (end.tv_nsec - begin.tv_nsec) / 1000000, 4000);
+	ck_assert_int_lt(
+		(end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000, 4000);
 	for (unsigned int i = 0; i < 24; i++)
 		close(peers[i]);
 	close(go[0]);
@@ -365,8 +369,7 @@ START_TEST(wrong_state)
 	ck_assert_int_eq(fc_call(&client, NPU_METHOD_hello, &hello.base, NULL, NULL),
 			 NPU_STATUS_STATE);
 	/* still a good connection */
-	ck_assert_int_eq(fc_call(&client, NPU_METHOD_ping, &empty.base, NULL, NULL),
-			 NPU_STATUS_OK);
+	ck_assert_int_eq(fc_call(&client, NPU_METHOD_ping, &empty.base, NULL, NULL), NPU_STATUS_OK);
 	for (unsigned int method = 0; method < 70000; method += 997) {
 		if (method % 65536 > 103)
 			ck_assert_int_eq(fc_call(&client, method % 65536, &empty.base, NULL, NULL),
@@ -384,7 +387,10 @@ START_TEST(client_that_never_reads)
 	int r;
 
 	fc_open(&client, npud.sock);
-	/* npud reads on till its replies don't fit, then disconnects; until then we may have to wait */
+	/*
+	 * npud reads on till its replies don't fit, then disconnects; until then we may have to
+	 * wait
+	 */
 	do {
 		pfd = (struct pollfd){ .fd = client.fd, .events = POLLOUT };
 		ck_assert_int_eq(poll(&pfd, 1, 5000), 1);

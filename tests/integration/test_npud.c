@@ -88,9 +88,9 @@ static void write_file(const char *name, const char *text)
 
 START_TEST(explains_its_options)
 {
-	static const char *const options[] = { "--config", "--runtime-dir", "--device",
-					       "--foreground", "--log-level", "--print-config",
-					       "--version", "--help" };
+	static const char *const options[] = { "--config",     "--runtime-dir", "--device",
+					       "--foreground", "--log-level",	"--print-config",
+					       "--version",    "--help" };
 
 	ck_assert_int_eq(run("--help"), 0);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -335,7 +335,8 @@ static Npu__MemAllocReply *alloc_on(struct frame_client *client, uint32_t device
 	msg.bytes = 1u << 20;
 	msg.kind = kind;
 	ck_assert_int_eq(fc_call(client, NPU_METHOD_mem_alloc, &msg.base,
-				 &npu__mem_alloc_reply__descriptor, &reply), NPU_STATUS_OK);
+				 &npu__mem_alloc_reply__descriptor, &reply),
+			 NPU_STATUS_OK);
 	return reply;
 }
 
@@ -403,8 +404,11 @@ static unsigned long ticks_of(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	file = fopen(path, "re");
 	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu "
-				      "%lu", &user, &system), 2);
+	ck_assert_int_eq(fscanf(file,
+				"%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu "
+				"%lu",
+				&user, &system),
+			 2);
 	fclose(file);
 	return user + system;
 }

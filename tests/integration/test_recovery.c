@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong around npud: clients that are killed, devices that hang or die, npud itself killed.
- * Nothing is left behind, nobody else notices, and what can come back does.
+ * What goes wrong around npud: clients that are killed, devices that hang or die, npud itself
+ * killed. Nothing is left behind, nobody else notices, and what can come back does.
  */
 #include "tests/lib/frame_calls.h"
 #include "tests/lib/npud_proc.h"
@@ -57,8 +57,8 @@ START_TEST(killed_client_leaves_nothing)
 			fc_open_device(&child, 0);
 			ctx = fc_ctx_create(&child, &status);
 			for (unsigned int i = 0; i < 20; i++) {
-				Npu__MemAllocReply *a = fc_alloc(&child, 100000, NPU_MEM_DEVICE,
-							      &status);
+				Npu__MemAllocReply *a =
+					fc_alloc(&child, 100000, NPU_MEM_DEVICE, &status);
 
 				npu__mem_alloc_reply__free_unpacked(a, NULL);
 				fc_queue_create(&child, ctx, &status);

@@ -57,7 +57,8 @@ static void reply(struct fake_board *board, struct fake_call *call)
 
 void fake_board_event(struct fake_board *board, const struct npu_event *event)
 {
-	struct npu_msg head = { .magic = NPU_MSG_MAGIC, .type = NPU_MSG_EVENT,
+	struct npu_msg head = { .magic = NPU_MSG_MAGIC,
+				.type = NPU_MSG_EVENT,
 				.bytes = sizeof(*event) };
 	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)event, sizeof(*event) } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };

@@ -9,9 +9,9 @@
 #include "kdrv/uapi/npu.h"
 
 /*
- * The socket end of a device, for tests of daemon/hal: a thread that accepts one connection after the
- * other at DIR/npu-sim-0.sock and answers VERSION, QUERY and OBJ_ENUM by itself; every other call is
- * given to a function of the test, which runs in that thread.
+ * The socket end of a device, for tests of daemon/hal: a thread that accepts one connection after
+ * the other at DIR/npu-sim-0.sock and answers VERSION, QUERY and OBJ_ENUM by itself; every other
+ * call is given to a function of the test, which runs in that thread.
  */
 
 struct fake_board;
@@ -25,12 +25,12 @@ struct fake_call {
 	bool silent; /* no reply */
 	/* what replaces a good reply: */
 	struct npu_msg reply; /* taken when reply.magic is not 0 */
-	size_t cut;           /* bytes of the reply that are not sent */
+	size_t cut;	      /* bytes of the reply that are not sent */
 };
 
 struct fake_config {
-	uint32_t major;         /* of VERSION */
-	uint32_t orphans;       /* sessions that OBJ_ENUM lists till they are destroyed */
+	uint32_t major;	  /* of VERSION */
+	uint32_t orphans; /* sessions that OBJ_ENUM lists till they are destroyed */
 	void (*call)(struct fake_board *board, struct fake_call *call, void *arg);
 	void *arg;
 };

@@ -30,8 +30,8 @@ uint32_t fc_ctx_create(struct frame_client *from, int *status)
 	Npu__CtxCreateReply *reply = NULL;
 	uint32_t ctx = 0;
 
-	*status = fc_call(from, NPU_METHOD_ctx_create, &msg.base, &npu__ctx_create_reply__descriptor,
-			  &reply);
+	*status = fc_call(from, NPU_METHOD_ctx_create, &msg.base,
+			  &npu__ctx_create_reply__descriptor, &reply);
 	if (reply) {
 		ctx = reply->ctx;
 		npu__ctx_create_reply__free_unpacked(reply, NULL);

@@ -7,9 +7,10 @@
 #include "tests/lib/frame_client.h"
 
 /*
- * Calls of the control protocol that many tests make, on device 0. Status of the reply (or a negative
- * errno) as the result or in *status; ids are 0 and replies NULL when it is not OK. Replies are the
- * caller's (npu__..._free_unpacked()); fds of a reply stay in the client till its next call.
+ * Calls of the control protocol that many tests make, on device 0. Status of the reply (or a
+ * negative errno) as the result or in *status; ids are 0 and replies NULL when it is not OK.
+ * Replies are the caller's (npu__..._free_unpacked()); fds of a reply stay in the client till its
+ * next call.
  */
 
 Npu__MemAllocReply *fc_alloc(struct frame_client *from, uint64_t bytes, uint32_t kind, int *status);

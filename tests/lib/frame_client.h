@@ -7,8 +7,8 @@
 #include "proto/wire.h"
 
 /*
- * A bare client of the control protocol, for tests: one call at a time, no library in between. Every
- * wait ends after FC_WAIT_MS at the latest.
+ * A bare client of the control protocol, for tests: one call at a time, no library in between.
+ * Every wait ends after FC_WAIT_MS at the latest.
  */
 
 #define FC_WAIT_MS 10000
@@ -17,8 +17,8 @@ struct frame_client {
 	int fd;
 	uint32_t next_id;
 	unsigned char frame[WIRE_FRAME_MAX]; /* the last reply */
-	struct wire_header header;           /* its header */
-	int fds[WIRE_FDS_MAX];               /* its fds: the caller's to close */
+	struct wire_header header;	     /* its header */
+	int fds[WIRE_FDS_MAX];		     /* its fds: the caller's to close */
 	size_t nfds;
 };
 
@@ -32,8 +32,8 @@ int fc_receive(struct frame_client *client);
 /* True when npud disconnects within FC_WAIT_MS (replies in between are read). */
 int fc_disconnected(struct frame_client *client);
 /*
- * Sends and receives: the status of the reply, negative errno when there was none. With status OK and
- * type not NULL *ret_reply is the reply (protobuf_c_message_free_unpacked()).
+ * Sends and receives: the status of the reply, negative errno when there was none. With status OK
+ * and type not NULL *ret_reply is the reply (protobuf_c_message_free_unpacked()).
  */
 int fc_call(struct frame_client *client, unsigned int method, const ProtobufCMessage *msg,
 	    const ProtobufCMessageDescriptor *type, void *ret_reply);

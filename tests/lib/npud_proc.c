@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define READY_MS 15000
-#define STOP_MS 15000
+#define STOP_MS	 15000
 
 #define die(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), abort())
 
@@ -122,8 +122,8 @@ void npud_proc_start_in(struct npud_proc *proc, const char *conf)
 
 	snprintf(path, sizeof(path), "%s/conf", proc->dir);
 	/* inih joins sections of the same name */
-	snprintf(text, sizeof(text), "%s\n[device]\nsim_memory = 256M\nsim_stop_with_daemon = yes\n",
-		 conf ? conf : "");
+	snprintf(text, sizeof(text),
+		 "%s\n[device]\nsim_memory = 256M\nsim_stop_with_daemon = yes\n", conf ? conf : "");
 	write_file(path, text);
 	snprintf(proc->sock, sizeof(proc->sock), "%s/npud.sock", proc->dir);
 	snprintf(proc->log, sizeof(proc->log), "%s/log", proc->dir);

@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 /*
- * An npud with a software NPU in a runtime directory of its own, for integration tests. Programs are
- * found in the directory of the build ($NPUD_PATH and $NPU_SIM_PATH go first). All functions abort the
- * test with a line on stderr when something is not as it must be.
+ * An npud with a software NPU in a runtime directory of its own, for integration tests. Programs
+ * are found in the directory of the build ($NPUD_PATH and $NPU_SIM_PATH go first). All functions
+ * abort the test with a line on stderr when something is not as it must be.
  */
 
 struct npud_proc {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tests/lib/acl_calls.h"
+#include "tests/lib/runner.h"
 
 #define PARAM	       100000 /* ACL_ERROR_INVALID_PARAM */
 #define RT_PARAM       107000
@@ -559,14 +560,8 @@ int main(void)
 {
 	Suite *suite = suite_create("acl_args");
 	TCase *tcase = tcase_create("calls");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, wrong_arguments_are_told_and_right_ones_handed_on);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/lib/acl_calls.h"
+#include "tests/lib/runner.h"
 
 #define NO_FILE	   100003
 #define NO_JSON	   100006
@@ -337,8 +338,6 @@ int main(void)
 {
 	Suite *suite = suite_create("acl_config");
 	TCase *init = tcase_create("init"), *numbers = tcase_create("numbers");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(init, setup, teardown);
 	tcase_add_test(init, files_that_cannot_be_read);
@@ -352,9 +351,5 @@ int main(void)
 	tcase_add_test(numbers, floats_narrow_to_the_nearest);
 	tcase_add_test(numbers, widths_of_elements);
 	suite_add_tcase(suite, numbers);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "client/drv/drv.h"
 #include "tests/lib/acl_calls.h"
+#include "tests/lib/runner.h"
 
 #define RT_PARAM  107000
 #define RT_HANDLE 107017
@@ -362,8 +363,6 @@ int main(void)
 {
 	Suite *suite = suite_create("acl_list");
 	TCase *tcase = tcase_create("lists");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -378,9 +377,5 @@ int main(void)
 	tcase_add_test(tcase, attributes_of_a_launch);
 	tcase_add_test(tcase, a_forked_child_is_told_so);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

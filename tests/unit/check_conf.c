@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/conf: defaults, values, and one clear line for each thing that can be wrong with a file. */
+/*
+ * daemon/conf: defaults, values, and one clear line for each thing that can be wrong with a file.
+ */
 #include "daemon/conf/conf.h"
 #include "tests/lib/runner.h"
 
@@ -111,7 +113,8 @@ START_TEST(refuses_wrong_text)
 	refused("[device]\ntransport = /dev/npu0,\n", "2", "auto, sim or");
 	refused("[device]\ntransport = /dev/npu\n", "2", "auto, sim or");
 	refused("[daemon]\nsocket_group = a b\n", "2", "group name");
-	refused("[daemon]\nlog_level = info\nlog_level = debug\n", "3", "given twice, first in line 2");
+	refused("[daemon]\nlog_level = info\nlog_level = debug\n", "3",
+		"given twice, first in line 2");
 	refused("[daemon\nlog_level = info\n", "1", "neither [section] nor");
 	refused("[daemon]\nwhat is this\n", "2", "neither [section] nor");
 }

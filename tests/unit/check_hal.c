@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon/hal against a fake board: calls and fds, events, time limits and late answers, what a board
- * must not do, loss and return; and the ioctl transport's errors on files that are no device.
+ * daemon/hal against a fake board: calls and fds, events, time limits and late answers, what a
+ * board must not do, loss and return; and the ioctl transport's errors on files that are no device.
  */
 #include "daemon/hal/transport.h"
 #include "tests/lib/fake_board.h"
@@ -467,7 +467,8 @@ START_TEST(ioctl_refuses_what_is_no_device)
 	/* a device, but not ours: every call gives its error, and no fd */
 	ck_assert_int_eq(hal_ioctl_open("/dev/null", &transport), 0);
 	ck_assert_int_eq(transport->ops->call(transport, HAL_CALL(QUERY),
-					      hal_call_find(HAL_CALL(QUERY)), &query), -ENOTTY);
+					      hal_call_find(HAL_CALL(QUERY)), &query),
+			 -ENOTTY);
 	ck_assert_int_eq(transport->ops->call(transport, HAL_CALL(SESSION_CREATE),
 					      hal_call_find(HAL_CALL(SESSION_CREATE)), &create),
 			 -ENOTTY);

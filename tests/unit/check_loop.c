@@ -122,7 +122,7 @@ START_TEST(takes_signals)
 END_TEST
 
 #define THREADS 4
-#define POSTS 5000
+#define POSTS	5000
 
 struct note {
 	struct loop_post post;
@@ -197,7 +197,8 @@ START_TEST(sleeps_when_idle)
 	getrusage(RUSAGE_SELF, &after);
 	ck_assert_int_lt(after.ru_nvcsw - before.ru_nvcsw, 20);
 	ck_assert_int_lt((after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
-			 after.ru_utime.tv_usec - before.ru_utime.tv_usec, 50000);
+				 after.ru_utime.tv_usec - before.ru_utime.tv_usec,
+			 50000);
 	loop_timer_free(timer);
 }
 END_TEST

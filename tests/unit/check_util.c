@@ -148,8 +148,9 @@ static void capture(void (*fn)(void), char *text, size_t size)
 
 static void log_some(void)
 {
-	struct log_ident ident = { .session = 5, .pid = 77, .uid = 1000, .comm = "bad\nname",
-				   .device = 1, .stream = 3 };
+	struct log_ident ident = {
+		.session = 5, .pid = 77, .uid = 1000, .comm = "bad\nname", .device = 1, .stream = 3
+	};
 
 	unsetenv("JOURNAL_STREAM");
 	log_open(LOG_LEVEL_INFO);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proto: the frame header, sending and receiving with fds, golden frames, the rows of methods.def. */
+/*
+ * proto: the frame header, sending and receiving with fds, golden frames, the rows of methods.def.
+ */
 #include "proto/npu.pb-c.h"
 #include "proto/wire.h"
 #include "tests/lib/runner.h"
@@ -139,10 +141,10 @@ END_TEST
 /* Frames as bytes: what changes here breaks clients that are installed. */
 START_TEST(keeps_golden_frames)
 {
-	static const unsigned char hello_bytes[] = { 0x08, 0x01, 0x1a, 0x03, 'l', 'i', 'b', 0x28,
-						     0x01 };
-	static const unsigned char alloc_bytes[] = { 0x08, 0x02, 0x10, 0x80, 0x80, 0x04, 0x18, 0x01,
-						     0x20, 0x08 };
+	static const unsigned char hello_bytes[] = { 0x08, 0x01, 0x1a, 0x03, 'l',
+						     'i',  'b',	 0x28, 0x01 };
+	static const unsigned char alloc_bytes[] = { 0x08, 0x02, 0x10, 0x80, 0x80,
+						     0x04, 0x18, 0x01, 0x20, 0x08 };
 	Npu__MemAlloc alloc = NPU__MEM_ALLOC__INIT;
 	Npu__Hello hello = NPU__HELLO__INIT;
 	unsigned char bytes[64];
