@@ -61,6 +61,7 @@ struct engine_ring {
 	uint32_t slot, queue, ctx; /* fixed while active */
 	uint64_t head, done;
 	bool timed;       /* blocked, and to be looked at by the clock */
+	bool partial;     /* blocked within an INDIRECT: counts as busy */
 	uint64_t task_ns;       /* mean time of a task when it ran last; ~0: unknown */
 	uint64_t blocked_since; /* ns; 0: the head entry is not waiting */
 	uint64_t host_posted; /* sequence of the host call that was handed out */
@@ -107,8 +108,9 @@ struct engine {
 	_Atomic uint32_t timed;    /* blocked rings that need looking at by the clock */
 	_Atomic uint32_t pollers;  /* free workers that poll */
 	_Atomic uint32_t sleepers; /* free workers that sleep */
-	_Atomic uint32_t busy;     /* workers inside a ring or a launch */
-	_Atomic uint32_t ending;   /* somebody is about to end this engine */
+	_Atomic uint32_t busy;     /* threads with work under way, rings stopped within an INDIRECT */
+	_Atomic uint32_t ending;   /* threads about to end an idle engine: nobody may become busy */
+	_Atomic uint32_t leaving;  /* ENGINE_EXIT: the busy ones stop behind their entry, too */
 	_Atomic uint32_t open_launches; /* those with blocks left to take */
 	_Atomic uint32_t context_error[1024]; /* enum npu_fault_kind */
 
@@ -141,6 +143,9 @@ void engine_ring_fail_running(struct engine *engine, struct engine_ring *ring, u
 
 /* Marks a ring for another look. Any thread. */
 void engine_ring_mark(struct engine *engine, uint32_t slot);
+
+/* Takes a claimed ring out of the blocked ones. */
+void engine_ring_leave_blocked(struct engine *engine, struct engine_ring *ring);
 
 /* Moves all blocked rings to the ready ones. Any thread. */
 void engine_ring_unblock(struct engine *engine);
@@ -183,6 +188,10 @@ void engine_wake(struct engine *engine, bool all);
 
 /* After a completion: wakes the client when it sleeps and its target is reached. */
 void engine_wake_client(struct engine *engine, struct engine_ring *ring, bool event);
+
+/* Work of another thread than a worker, or that outlasts one: the engine does not end meanwhile. */
+void engine_busy_begin(struct engine *engine);
+void engine_busy_end(struct engine *engine);
 
 uint64_t engine_now_ns(void);
 

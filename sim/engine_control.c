@@ -144,10 +144,7 @@ static int do_queue(struct engine *e, const struct engine_queue *q)
 		if (r < 0)
 			return r;
 		atomic_store(&ring->active, 0);
-		atomic_fetch_and(&e->blocked[q->slot / 64], ~(1ull << (q->slot % 64)));
-		if (ring->timed)
-			atomic_fetch_sub(&e->timed, 1);
-		ring->timed = false;
+		engine_ring_leave_blocked(e, ring);
 		if (q->active) {
 			engine_ring_attach(e, ring, q->slot);
 			ring->queue = q->queue;
@@ -196,6 +193,8 @@ static int do_context(struct engine *e, const struct engine_context *c)
 
 static int do_start(struct engine *e, const struct engine_start *s)
 {
+	uint64_t one = 1;
+
 	if (s->count > ENGINE_CORES_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < NPU_MAX_QUEUES; i++) {
@@ -211,6 +210,13 @@ static int do_start(struct engine *e, const struct engine_start *s)
 		engine_ring_fail_running(e, ring, kind);
 		engine_ring_mark(e, i);
 	}
+	/*
+	 * The last engine may have been killed between a completion and the wake-up for it: wake the
+	 * client once, whatever it waits for.
+	 */
+	__atomic_store_n(&e->header->client_waiting, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->header->host_calls_waiting, 0, __ATOMIC_SEQ_CST);
+	(void)!write(e->completion, &one, sizeof(one));
 	atomic_store(&e->started, 1);
 	syscall(SYS_futex, &e->started, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 	engine_wake(e, true);
@@ -259,6 +265,15 @@ static int act(struct engine *e, const struct engine_msg *msg, const void *paylo
 #undef PAYLOAD
 }
 
+/* ENGINE_EXIT: no task is begun any more, the running ones may end. The board kills us if they don't. */
+static _Noreturn void leave(struct engine *e)
+{
+	atomic_store(&e->leaving, 1);
+	while (atomic_load(&e->busy))
+		sched_yield();
+	_exit(0);
+}
+
 int engine_control_run(struct engine *e)
 {
 	static _Alignas(8) char payload[ENGINE_MSG_MAX];
@@ -302,12 +317,14 @@ int engine_control_run(struct engine *e)
 		    msg.bytes != n - sizeof(msg))
 			_exit(1); /* the board never does that */
 		if (msg.type == ENGINE_EXIT)
-			_exit(0);
+			leave(e);
+		engine_busy_begin(e);
 		r = act(e, &msg, payload, fds[0], text, sizeof(text), &value);
 		for (unsigned i = 0; i < ENGINE_FDS_MAX; i++) {
 			if (fds[i] >= 0)
 				close(fds[i]);
 		}
 		ack(e, msg.seq, r, value, text);
+		engine_busy_end(e);
 	}
 }

@@ -3,25 +3,30 @@
 #include <string.h>
 #include "sim/engine_data.h"
 
+/* Addresses are the client's: of any alignment, and copies of nothing may name any. */
+typedef uint16_t unaligned16 __attribute__((aligned(1), may_alias));
+typedef uint32_t unaligned32 __attribute__((aligned(1), may_alias));
+
 void engine_data_copy(const void *arg)
 {
 	const struct npu_entry *e = arg;
-	char *dst = (char *)e->copy.dst;
-	const char *src = (const char *)e->copy.src;
+	uint64_t dst = e->copy.dst, src = e->copy.src, distance = dst > src ? dst - src : src - dst;
 
-	if (dst + e->copy.bytes <= src || src + e->copy.bytes <= dst)
-		memcpy(dst, src, e->copy.bytes);
+	if (!e->copy.bytes)
+		return;
+	if (distance >= e->copy.bytes)
+		memcpy((void *)dst, (const void *)src, e->copy.bytes);
 	else
-		memmove(dst, src, e->copy.bytes);
+		memmove((void *)dst, (const void *)src, e->copy.bytes);
 }
 
 void engine_data_copy2d(const void *arg)
 {
 	const struct npu_entry *e = arg;
 
-	for (uint64_t y = 0; y < e->copy2d.height; y++) {
-		memmove((char *)e->copy2d.dst + y * e->copy2d.dst_pitch,
-			(const char *)e->copy2d.src + y * e->copy2d.src_pitch, e->copy2d.width);
+	for (uint64_t y = 0; e->copy2d.width && y < e->copy2d.height; y++) {
+		memmove((void *)(e->copy2d.dst + y * e->copy2d.dst_pitch),
+			(const void *)(e->copy2d.src + y * e->copy2d.src_pitch), e->copy2d.width);
 	}
 }
 
@@ -30,13 +35,30 @@ void engine_data_fill(const void *arg)
 	const struct npu_entry *e = arg;
 
 	if (e->fill.width == 2) {
+		unaligned16 *dst = (unaligned16 *)e->fill.dst;
+
 		for (uint64_t i = 0; i < e->fill.bytes / 2; i++)
-			((uint16_t *)e->fill.dst)[i] = e->fill.value;
+			dst[i] = e->fill.value;
 	} else if (e->fill.width == 4) {
+		unaligned32 *dst = (unaligned32 *)e->fill.dst;
+
 		for (uint64_t i = 0; i < e->fill.bytes / 4; i++)
-			((uint32_t *)e->fill.dst)[i] = e->fill.value;
-	} else {
+			dst[i] = e->fill.value;
+	} else if (e->fill.bytes) {
 		memset((void *)e->fill.dst, e->fill.value, e->fill.bytes);
+	}
+}
+
+bool engine_data_aligned(const struct npu_entry *e)
+{
+	switch (e->op) {
+	case NPU_OP_NOTIFY_RECORD:
+	case NPU_OP_NOTIFY_WAIT:
+		return !(e->notify.address % 8);
+	case NPU_OP_JUMP:
+		return e->jump.cond == NPU_COND_ALWAYS || !(e->jump.address % 8);
+	default:
+		return !(e->value.address % (e->value.width == 4 ? 4 : 8));
 	}
 }
 
@@ -99,8 +121,9 @@ void engine_data_probe(const void *arg)
 
 /* Sums of integers wrap, hence in the unsigned type. */
 #define REDUCE(type, sum) do {                                                  \
-	type *d = (type *)e->reduce.dst;                                        \
-	const type *s = (const type *)e->reduce.src;                            \
+	typedef type any_ __attribute__((aligned(1), may_alias));               \
+	any_ *d = (any_ *)e->reduce.dst;                                        \
+	const any_ *s = (const any_ *)e->reduce.src;                            \
 	switch (e->reduce.kind) {                                               \
 	case NPU_REDUCE_SUM:                                                    \
 		for (uint64_t i = 0; i < e->reduce.count; i++)                  \

@@ -17,6 +17,9 @@ void engine_data_copy2d(const void *entry);
 void engine_data_fill(const void *entry);
 void engine_data_write(const void *entry); /* VALUE_WRITE, NOTIFY_RECORD */
 
+/* Whether the word that VALUE_*, NOTIFY_* or JUMP names is aligned, as atomic access needs it. */
+bool engine_data_aligned(const struct npu_entry *entry);
+
 /* REDUCE: dst[i] = kind(dst[i], src[i]); the types that this device reduces are in reduce_ok(). */
 bool engine_data_reduce_ok(const struct npu_entry *entry);
 void engine_data_reduce(const void *entry);

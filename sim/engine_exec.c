@@ -398,7 +398,8 @@ static enum engine_verdict indirect(struct engine_worker *w, struct engine_ring 
 	verdict = run_mover(w, ring, &alias, engine_data_copy, ret);
 	if (verdict != ENGINE_DONE)
 		return verdict;
-	if (step.op == NPU_OP_INDIRECT || step.op == NPU_OP_HOST_CALL || step.op >= NPU_OP_MAX) {
+	if (step.op == NPU_OP_INDIRECT || step.op == NPU_OP_HOST_CALL || step.op >= NPU_OP_MAX ||
+	    (step.op == NPU_OP_JUMP && !engine_data_aligned(&step))) {
 		ret->kind = NPU_FAULT_ENTRY;
 		return ENGINE_FAILED;
 	}
@@ -441,13 +442,19 @@ enum engine_verdict engine_exec(struct engine_worker *w, struct engine_ring *rin
 		return run_mover(w, ring, entry, engine_data_reduce, ret);
 	case NPU_OP_VALUE_WRITE:
 	case NPU_OP_NOTIFY_RECORD: {
-		enum engine_verdict verdict = run_mover(w, ring, entry, engine_data_write, ret);
+		enum engine_verdict verdict;
+
+		if (!engine_data_aligned(entry))
+			break;
+		verdict = run_mover(w, ring, entry, engine_data_write, ret);
 
 		engine_ring_unblock(w->engine);
 		return verdict;
 	}
 	case NPU_OP_VALUE_WAIT:
 	case NPU_OP_NOTIFY_WAIT:
+		if (!engine_data_aligned(entry))
+			break;
 		return value_wait(w, ring, entry, ret);
 	case NPU_OP_EVENT_RECORD:
 		return event_record(w->engine, entry, ret);

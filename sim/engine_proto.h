@@ -39,7 +39,7 @@ enum engine_msg_type {
 	ENGINE_ABORT = 7,   /* engine_abort: end the kernel on one core */
 	ENGINE_CONTEXT = 8, /* engine_context */
 	ENGINE_START = 9,   /* engine_start */
-	ENGINE_EXIT = 10,   /* finish at once: no answer but its end */
+	ENGINE_EXIT = 10,   /* begin nothing more, end when the running tasks have: no answer */
 	/* engine to board */
 	ENGINE_READY = 32,  /* threads stand, sandbox is sealed: engine_ready */
 	ENGINE_ACK = 33,    /* engine_ack */

@@ -158,12 +158,15 @@ void engine_ring_fail_running(struct engine *e, struct engine_ring *ring, uint32
 }
 
 /* Takes a ring out of the blocked ones. */
-static void leave_blocked(struct engine *e, struct engine_ring *ring)
+void engine_ring_leave_blocked(struct engine *e, struct engine_ring *ring)
 {
 	atomic_fetch_and(&e->blocked[ring->slot / 64], ~(1ull << (ring->slot % 64)));
 	if (ring->timed)
 		atomic_fetch_sub(&e->timed, 1);
 	ring->timed = false;
+	if (ring->partial)
+		engine_busy_end(e);
+	ring->partial = false;
 	ring->blocked_since = 0;
 }
 
@@ -186,6 +189,10 @@ static enum engine_verdict block(struct engine_worker *w, struct engine_ring *ri
 
 	if (!ring->blocked_since)
 		ring->blocked_since = engine_now_ns();
+	if (ring->indirect.running && ring->indirect.at && !ring->partial) {
+		ring->partial = true;
+		atomic_fetch_add(&e->busy, 1); /* this worker is busy, so nobody is ending us */
+	}
 	if (err->timed && !ring->timed) {
 		ring->timed = true;
 		atomic_fetch_add(&e->timed, 1);
@@ -202,7 +209,7 @@ static enum engine_verdict block(struct engine_worker *w, struct engine_ring *ri
 		if (verdict == ENGINE_BLOCKED)
 			return verdict;
 	}
-	leave_blocked(e, ring);
+	engine_ring_leave_blocked(e, ring);
 	return verdict;
 }
 
@@ -239,6 +246,10 @@ bool engine_ring_run(struct engine_worker *w, struct engine_ring *ring)
 		}
 		if (atomic_load_explicit(&ring->paused, memory_order_relaxed))
 			return false;
+		if (atomic_load_explicit(&e->leaving, memory_order_relaxed)) {
+			atomic_store(&ring->again, 1);
+			return false;
+		}
 		if (!budget) {
 			budget = BUDGET;
 			if (engine_anything(e)) {
@@ -264,13 +275,15 @@ bool engine_ring_run(struct engine_worker *w, struct engine_ring *ring)
 			verdict = engine_exec(w, ring, &entry, &err);
 		}
 		if (verdict == ENGINE_BLOCKED) {
-			/* Not begun: a replacement engine must not take it for one that ran. */
-			__atomic_store_n(&ctrl->head, ring->head, __ATOMIC_RELAXED);
+			/* Not begun: a replacement must not take it for one that ran. Steps of an
+			 * INDIRECT did run, and must not run again. */
+			if (!ring->indirect.running || !ring->indirect.at)
+				__atomic_store_n(&ctrl->head, ring->head, __ATOMIC_RELAXED);
 			verdict = block(w, ring, &entry, &err);
 			if (verdict == ENGINE_BLOCKED)
 				return false;
 		} else if (ring->blocked_since) {
-			leave_blocked(e, ring);
+			engine_ring_leave_blocked(e, ring);
 		}
 		budget--;
 		if (verdict == ENGINE_AGAIN)

@@ -187,26 +187,33 @@ bool engine_anything(struct engine *e)
 
 /*
  * After a fault, with nothing to do: makes room for a clean engine. Queued work waits in its rings.
- * A worker that becomes busy meanwhile sees ending and waits: no task may be begun and then lost.
+ * Whoever becomes busy meanwhile sees ending and waits: no task may be begun and then lost.
  */
 static void end_if_suspect(struct engine *e)
 {
 	if (!__atomic_load_n(&e->state->suspect, __ATOMIC_ACQUIRE))
 		return;
-	atomic_store(&e->ending, 1);
+	atomic_fetch_add(&e->ending, 1);
 	if (!atomic_load(&e->busy))
 		_exit(0);
-	atomic_store(&e->ending, 0);
+	atomic_fetch_sub(&e->ending, 1);
 }
 
-static void become_busy(struct engine *e)
+void engine_busy_begin(struct engine *e)
 {
 	atomic_fetch_add(&e->busy, 1);
-	while (atomic_load(&e->ending)) {
+	while (atomic_load(&e->ending) || atomic_load(&e->leaving)) {
 		atomic_fetch_sub(&e->busy, 1);
-		engine_pause();
+		sched_yield();
 		atomic_fetch_add(&e->busy, 1);
 	}
+}
+
+void engine_busy_end(struct engine *e)
+{
+	/* Who sleeps has seen us busy and may be the one to end a suspect engine. */
+	if (atomic_fetch_sub(&e->busy, 1) == 1 && __atomic_load_n(&e->state->suspect, __ATOMIC_ACQUIRE))
+		engine_wake(e, true);
 }
 
 static void nap(struct engine_worker *w, bool was_poller)
@@ -333,6 +340,10 @@ void *engine_worker_main(void *arg)
 		uint64_t begin, tasks;
 
 		/* Here the worker counts as busy; ring is claimed, or NULL. */
+		if (atomic_load_explicit(&e->leaving, memory_order_relaxed)) {
+			atomic_fetch_sub(&e->busy, 1);
+			engine_busy_begin(e);
+		}
 		if (!ring) {
 			if (engine_exec_help(w))
 				continue;
@@ -361,7 +372,7 @@ void *engine_worker_main(void *arg)
 		}
 		atomic_fetch_sub(&e->busy, 1);
 		ring = be_free(w, ring);
-		become_busy(e);
+		engine_busy_begin(e);
 	}
 	return NULL;
 }

@@ -2,10 +2,12 @@
 /* The engine against its contract: rings, launches, faults, aborts, replacement. Real processes. */
 #include <check.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "sim/engine.h"
@@ -84,6 +86,24 @@ static void entry(uint32_t q, struct npu_entry e)
 	e.epoch = 1;
 	e.map_gen = b.generation;
 	engine_board_submit(&b, q, &e);
+}
+
+/*
+ * Holds a queue until open_gate(): for tests that need entries behind a fault in the ring before it
+ * happens, since an engine may end as soon as it is idle after one.
+ */
+#define GATE 1000 /* word of the memory */
+
+static void close_gate(uint32_t q)
+{
+	memory[GATE] = 0;
+	entry(q, (struct npu_entry){ .op = NPU_OP_VALUE_WAIT,
+		.value = { .address = MEMORY + 8 * GATE, .value = 1, .cond = NPU_COND_EQ, .width = 8 } });
+}
+
+static void open_gate(void)
+{
+	__atomic_store_n(&memory[GATE], 1, __ATOMIC_SEQ_CST);
 }
 
 static void expect_error(uint32_t q, uint64_t count, uint32_t kind)
@@ -265,8 +285,10 @@ static void replace(const struct engine_start *start)
 
 START_TEST(fault_is_the_tasks_alone_and_the_engine_ends_clean)
 {
+	close_gate(0);
 	launch(0, POKE, 1, 0x123450, 1);
 	launch(0, POKE, 1, MEMORY, 8);
+	open_gate();
 	expect_error(0, 1, NPU_FAULT_ACCESS);
 	ck_assert_uint_eq(engine_board_ring(&b, 0)->error.address, 0x123450);
 	ck_assert_uint_eq(engine_board_ring(&b, 0)->error.tag, 42);
@@ -316,6 +338,9 @@ START_TEST(kinds_of_faults)
 	expect_error(0, 7, NPU_FAULT_ENTRY);
 	entry(0, (struct npu_entry){ .op = NPU_OP_EVENT_RECORD, .event = { .index = NPU_MAX_EVENTS } });
 	expect_error(0, 8, NPU_FAULT_ENTRY);
+	entry(0, (struct npu_entry){ .op = NPU_OP_VALUE_WRITE,
+		.value = { .address = MEMORY + 3, .value = 1, .width = 8 } });
+	expect_error(0, 9, NPU_FAULT_ENTRY);
 	/* None of these last ones touched anything: the engine is not suspect. */
 	ck_assert_int_eq(waitpid(b.pid, NULL, WNOHANG), 0);
 }
@@ -324,8 +349,10 @@ END_TEST
 START_TEST(stop_mode_drops_what_follows)
 {
 	ck_assert_int_eq(engine_board_queue(&b, 0, NPU_FAIL_STOP, 1), 0);
+	close_gate(0);
 	launch(0, POKE, 1, 0x10, 1);
 	launch(0, POKE, 1, MEMORY, 8);
+	open_gate();
 	engine_board_sync(&b, 0);
 	ck_assert_uint_eq(memory[0], 0);
 	ck_assert_uint_eq(b.header->context_error[1], NPU_FAULT_ACCESS);
@@ -398,6 +425,69 @@ START_TEST(killed_engine_fails_what_ran_and_nothing_else)
 	ck_assert_uint_eq(engine_board_ring(&b, 0)->error_count, 1);
 	ck_assert_uint_eq(engine_board_ring(&b, 0)->error.kind, NPU_FAULT_ENGINE);
 	ck_assert_uint_eq(engine_board_ring(&b, 0)->error.task, 1);
+}
+END_TEST
+
+START_TEST(steps_of_an_array_do_not_run_twice)
+{
+	struct engine_start start = { .kind = NPU_FAULT_ENGINE };
+	struct npu_entry *list = (void *)((char *)memory + 65536);
+
+	list[0] = (struct npu_entry){ .op = NPU_OP_VALUE_WRITE,
+		.value = { .address = MEMORY, .value = 3, .width = 8 } };
+	list[1] = (struct npu_entry){ .op = NPU_OP_VALUE_WAIT,
+		.value = { .address = MEMORY + 8, .value = 1, .cond = NPU_COND_EQ, .width = 8 } };
+	entry(0, (struct npu_entry){ .op = NPU_OP_INDIRECT,
+		.indirect = { .address = MEMORY + 65536, .count = 2 } });
+	ck_assert_int_eq(engine_board_wait(&b, 0, 1, 30), -ETIMEDOUT);
+	ck_assert_uint_eq(memory[0], 3);
+	/* A fault elsewhere: the engine would end when idle, but not within an array. */
+	launch(1, POKE, 1, 0x10, 1);
+	expect_error(1, 1, NPU_FAULT_ACCESS);
+	ck_assert_int_eq(engine_board_wait(&b, 0, 1, 50), -ETIMEDOUT);
+	ck_assert_int_eq(waitpid(b.pid, NULL, WNOHANG), 0);
+	memory[0] = 0;
+	kill(b.pid, SIGKILL);
+	await_end(SIGKILL);
+	memory[1] = 1;
+	replace(&start);
+	expect_error(0, 1, NPU_FAULT_ENGINE);
+	ck_assert_uint_eq(memory[0], 0);
+}
+END_TEST
+
+START_TEST(a_replacement_wakes_the_client_once)
+{
+	struct pollfd p = { .fd = b.completion, .events = POLLIN };
+	uint64_t count;
+
+	kill(b.pid, SIGKILL);
+	await_end(SIGKILL);
+	(void)!read(b.completion, &count, sizeof(count));
+	b.header->client_waiting = 1; /* as left behind by a kill right before the wake-up */
+	replace(NULL);
+	ck_assert_int_eq(poll(&p, 1, 5000), 1);
+	ck_assert_uint_eq(b.header->client_waiting, 0);
+}
+END_TEST
+
+START_TEST(exit_lets_the_running_task_end)
+{
+	struct engine_msg msg = { .magic = ENGINE_PROTO_MAGIC, .type = ENGINE_EXIT };
+
+	launch(0, SPIN, 1, MEMORY, 0);
+	launch(0, POKE, 1, MEMORY + 8, 5);
+	ck_assert_int_eq(engine_board_wait(&b, 0, 1, 20), -ETIMEDOUT);
+	ck_assert_int_eq(send(b.control, &msg, sizeof(msg), 0), sizeof(msg));
+	ck_assert_int_eq(engine_board_wait(&b, 0, 1, 20), -ETIMEDOUT);
+	memory[0] = 1;
+	await_end(0);
+	ck_assert_uint_eq(engine_board_ring(&b, 0)->done, 1);
+	ck_assert_uint_eq(memory[1], 0);
+	replace(NULL);
+	engine_board_sync(&b, 0);
+	ck_assert_uint_eq(memory[1], 5);
+	ck_assert_uint_eq(engine_board_ring(&b, 0)->error_count, 0);
 }
 END_TEST
 
@@ -489,6 +579,9 @@ int main(void)
 	tcase_add_test(t, abort_by_run_ends_an_endless_kernel);
 	tcase_add_test(t, new_epoch_drops_the_old);
 	tcase_add_test(t, killed_engine_fails_what_ran_and_nothing_else);
+	tcase_add_test(t, steps_of_an_array_do_not_run_twice);
+	tcase_add_test(t, a_replacement_wakes_the_client_once);
+	tcase_add_test(t, exit_lets_the_running_task_end);
 	tcase_add_test(t, unmapped_memory_faults_and_mappings_are_awaited);
 	tcase_add_test(t, broken_rings_hurt_nobody);
 	tcase_add_test(t, destroyed_queue_ends_its_kernel_and_may_be_reused);
