@@ -274,6 +274,8 @@ static int setup(struct npud *npud)
 	if (r < 0 || fds < 4096)
 		log_warning("npud", "only %lu open files are allowed: set LimitNOFILE to %lu", fds,
 			    WANT_FDS);
+	/* npu-sim has no more, whether npud or a service starts it */
+	config.open_files = fds < WANT_FDS ? fds : WANT_FDS;
 	signal(SIGPIPE, SIG_IGN);
 	r = loop_new(&npud->loop);
 	if (r == 0)

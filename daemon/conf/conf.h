@@ -42,6 +42,8 @@ struct conf {
 	uint64_t memory_per_user;
 	uint64_t host_memory;
 	uint64_t host_memory_per_user;
+	uint64_t slab_charge;
+	uint64_t files_per_user;
 	uint64_t allocations;
 	uint64_t contexts;
 	uint64_t streams;

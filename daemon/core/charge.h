@@ -14,7 +14,8 @@
 enum charge_kind {
 	CHARGE_SESSION, /* connections */
 	CHARGE_MEMORY,	/* bytes of device memory */
-	CHARGE_HOST,	/* bytes of pinned host memory, images included */
+	CHARGE_HOST,	/* bytes of pinned host memory, images and a part of slabs included */
+	CHARGE_FILE,	/* files that devices hold open */
 	CHARGE_KINDS
 };
 

@@ -109,8 +109,13 @@ static void on_event(struct hal_device *hal, const struct npu_event *event, void
 	struct space *space = event->session ? find_space(device, event->session) : NULL;
 
 	(void)hal;
-	if (event->lost)
-		log_warning("core", "device %u dropped %u event records", device->id, event->lost);
+	if (event->lost) {
+		if (log_limit_ok(&device->dropped_limit, "core"))
+			log_warning("core", "device %u dropped %u event records", device->id,
+				    event->lost);
+		device->dropped += event->lost;
+		module_events_lost(device);
+	}
 	switch (event->type) {
 	case NPU_EVENT_MODULE:
 		if (space)
@@ -171,6 +176,7 @@ static int add_device(struct core *core, const char *path, const struct core_con
 		return -E2BIG;
 	device->core = core;
 	device->id = core->device_count;
+	TAILQ_INIT(&device->loading);
 	r = hal_device_new(core->loop, device->id, path, &sim, conf->rpc_timeout_ms, &device_fns,
 			   device, &device->hal);
 	if (r == 0)
@@ -255,6 +261,8 @@ int core_new(struct loop *loop, const struct core_config *config, void (*opened)
 			[CHARGE_MEMORY] = conf->memory_per_user,
 			[CHARGE_HOST] = conf->host_memory_per_user ? conf->host_memory_per_user
 								   : half,
+			[CHARGE_FILE] = conf->files_per_user ? conf->files_per_user
+							     : config->open_files / 4,
 		},
 	};
 	struct core *core = calloc(1, sizeof(*core));
@@ -287,6 +295,8 @@ void core_free(struct core *core)
 		return;
 	core->opened = NULL;
 	core->idle = NULL;
+	/* owners that were on the way to close their sessions */
+	loop_run_posts(core->loop);
 	/* ends the jobs with -ENODEV: spaces that were being closed go then */
 	for (unsigned int i = 0; i < core->device_count; i++) {
 		lose_spaces(core, &core->devices[i], true);
@@ -311,6 +321,12 @@ void core_watch_idle(struct core *core, void (*idle)(void *arg), void *arg)
 unsigned int core_device_count(const struct core *core)
 {
 	return core->device_count;
+}
+
+void core_window(uint64_t *ret_base, uint64_t *ret_size)
+{
+	*ret_base = NPU_WINDOW_BASE;
+	*ret_size = NPU_WINDOW_SIZE;
 }
 
 uint64_t core_faults(const struct core *core)

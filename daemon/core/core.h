@@ -44,6 +44,7 @@ struct core_config {
 	const struct conf *conf;
 	const char *runtime_dir;
 	bool sim_attach_only; /* npu-sims are somebody else's to start */
+	uint64_t open_files;  /* that a device can have; 0: no limit is known */
 };
 
 /*
@@ -63,6 +64,8 @@ void core_watch_idle(struct core *core, void (*idle)(void *arg), void *arg);
 unsigned int core_device_count(const struct core *core);
 /* 0, or -ENODEV for a number that is no device's. */
 int core_device_info(const struct core *core, unsigned int id, struct core_device_info *ret_info);
+/* The window that device addresses of a session come from: a constant of the device interface. */
+void core_window(uint64_t *ret_base, uint64_t *ret_size);
 /* Faults since the start. */
 uint64_t core_faults(const struct core *core);
 

@@ -53,11 +53,10 @@ static uint32_t client_id(const struct space *space, enum object_type type, uint
 
 void fault_log(struct space *space, const struct npu_fault_record *fault)
 {
-	static struct log_limit limit = { .burst = 20 };
 	struct log_ident ident = space_ident(space);
 	char address[40] = "unknown";
 
-	if (!log_limit_ok(&limit, "core"))
+	if (!log_limit_ok(&space->session->fault_limit, "core"))
 		return;
 	ident.context = client_id(space, OBJECT_CONTEXT, fault->context);
 	ident.stream = client_id(space, OBJECT_QUEUE, fault->queue);

@@ -12,32 +12,61 @@
 #include <string.h>
 #include <unistd.h>
 
+struct memory_hold {
+	struct space *space;
+	uint32_t kind;
+	unsigned int refs;
+	unsigned int files;
+	uint64_t bytes;
+};
+
 struct memory {
 	struct object object;
+	struct memory_hold *hold; /* what is charged */
 	uint32_t kind, flags;
-	uint64_t wanted;  /* bytes asked for */
-	uint64_t charged; /* bytes */
+	uint64_t wanted; /* bytes asked for */
 	uint64_t bytes, page, address;
 	int fd; /* on its way to the client */
 };
 
-static enum charge_kind charge_of(const struct memory *memory)
+static enum charge_kind charge_of(const struct memory_hold *hold)
 {
-	return memory->kind == NPU_MEM_DEVICE ? CHARGE_MEMORY : CHARGE_HOST;
+	return hold->kind == NPU_MEM_DEVICE ? CHARGE_MEMORY : CHARGE_HOST;
 }
 
-static void count_bytes(struct memory *memory, int64_t change)
+static void count_bytes(struct memory_hold *hold, int64_t change)
 {
-	struct space *space = memory->object.space;
+	struct space *space = hold->space;
 
-	memory->charged += (uint64_t)change;
-	if (memory->kind == NPU_MEM_DEVICE) {
+	hold->bytes += (uint64_t)change;
+	if (hold->kind == NPU_MEM_DEVICE) {
 		space->memory_used += (uint64_t)change;
 		if (space->memory_used > space->memory_peak)
 			space->memory_peak = space->memory_used;
 	} else {
 		space->host_used += (uint64_t)change;
 	}
+}
+
+struct memory_hold *memory_hold_get(struct object *object)
+{
+	struct memory_hold *hold = ((struct memory *)object)->hold;
+
+	hold->refs++;
+	return hold;
+}
+
+void memory_hold_put(struct memory_hold *hold)
+{
+	struct charge *charge;
+
+	if (!hold || --hold->refs)
+		return;
+	charge = &hold->space->session->charge;
+	charge_give(charge, charge_of(hold), hold->bytes);
+	charge_give(charge, CHARGE_FILE, hold->files);
+	count_bytes(hold, -(int64_t)hold->bytes);
+	free(hold);
 }
 
 static struct hal_job *memory_destroy_job(struct object *object, void (*done)(struct hal_job *job))
@@ -54,8 +83,7 @@ static void memory_release(struct object *object)
 	struct memory *memory = (struct memory *)object;
 	struct session *session = object->space->session;
 
-	charge_give(&session->charge, charge_of(memory), memory->charged);
-	count_bytes(memory, -(int64_t)memory->charged);
+	memory_hold_put(memory->hold);
 	if (memory->address)
 		vaspace_free(&session->window, memory->address, memory->bytes);
 	if (memory->fd >= 0)
@@ -213,15 +241,16 @@ static void memory_full(struct memory *memory)
 static int charge_settle(struct memory *memory)
 {
 	struct charge *charge = &memory->object.space->session->charge;
-	uint64_t charged = memory->charged;
+	struct memory_hold *hold = memory->hold;
+	uint64_t charged = hold->bytes;
 
 	if (memory->bytes > charged) {
-		if (charge_take(charge, charge_of(memory), memory->bytes - charged, NULL) < 0)
+		if (charge_take(charge, charge_of(hold), memory->bytes - charged, NULL) < 0)
 			return -EDQUOT;
 	} else {
-		charge_give(charge, charge_of(memory), charged - memory->bytes);
+		charge_give(charge, charge_of(hold), charged - memory->bytes);
 	}
-	count_bytes(memory, (int64_t)(memory->bytes - charged));
+	count_bytes(hold, (int64_t)(memory->bytes - charged));
 	return 0;
 }
 
@@ -260,29 +289,25 @@ static uint64_t estimate(uint64_t bytes, uint32_t flags)
 	return bytes > UINT64_MAX - page ? UINT64_MAX : (bytes + page - 1) & ~(page - 1);
 }
 
+/* Bytes, and the file that the device keeps them in. */
 static int charge_memory(struct memory *memory, uint64_t bytes, struct op *op)
 {
-	struct session *session = memory->object.space->session;
-	struct charge_refusal refusal;
-	char wanted[32], used[32], limit[32];
-	int r = charge_take(&session->charge, charge_of(memory), bytes, &refusal);
+	struct memory_hold *hold = calloc(1, sizeof(*hold));
+	int r;
 
-	if (r == 0) {
-		count_bytes(memory, (int64_t)bytes);
-		return 0;
-	}
-	op->wanted = bytes;
-	op->limit = refusal.limit;
-	op_error(op, r,
-		 "device %u: quota: %s %s more wanted, this %s has %s of %s; free some or "
-		 "see [limits] %s%s",
-		 memory->object.space->device->id, format_size(bytes, wanted, sizeof(wanted)),
-		 memory->kind == NPU_MEM_DEVICE ? "of device memory" : "of host memory",
-		 refusal.of_user ? "user" : "connection",
-		 format_size(refusal.used, used, sizeof(used)),
-		 refusal.limit ? format_size(refusal.limit, limit, sizeof(limit)) : "no limit",
-		 memory->kind == NPU_MEM_DEVICE ? "memory" : "host_memory",
-		 refusal.of_user ? "_per_user" : "");
+	if (!hold)
+		return op_error(op, -ENOMEM, "npud has no memory left");
+	hold->space = memory->object.space;
+	hold->kind = memory->kind;
+	hold->refs = 1;
+	memory->hold = hold;
+	r = space_charge(hold->space, charge_of(hold), bytes, op);
+	if (r < 0)
+		return r;
+	count_bytes(hold, (int64_t)bytes);
+	r = space_charge(hold->space, CHARGE_FILE, 1, op);
+	if (r == 0)
+		hold->files = 1;
 	return r;
 }
 
@@ -346,10 +371,11 @@ int memory_free(struct session *session, uint64_t id, struct op *op)
 	return object_destroy(memory, op);
 }
 
-uint64_t memory_image(const struct object *object, uint64_t *ret_bytes)
+uint64_t memory_image(const struct object *object, uint64_t *ret_bytes, uint64_t *ret_page)
 {
 	const struct memory *memory = (const struct memory *)object;
 
 	*ret_bytes = memory->bytes;
+	*ret_page = memory->page > NPU_PAGE_SMALL ? memory->page : NPU_PAGE_SMALL;
 	return memory->kind == NPU_MEM_IMAGE ? object->device_id : 0;
 }

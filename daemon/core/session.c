@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define FAULT_LINES 20 /* a second */
+
 int session_open(struct core *core, const struct session_peer *peer, struct op *op,
 		 struct session **ret_session)
 {
@@ -27,6 +29,7 @@ int session_open(struct core *core, const struct session_peer *peer, struct op *
 	session->core = core;
 	session->peer = *peer;
 	session->opened_ms = loop_now_ms();
+	session->fault_limit.burst = FAULT_LINES;
 	r = charge_open(&core->charges, peer->uid, &session->charge);
 	if (r < 0)
 		goto fail;

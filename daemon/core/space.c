@@ -6,12 +6,29 @@
  */
 #include "daemon/core/space.h"
 #include "daemon/util/log.h"
+#include "daemon/util/parse.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Files that a device holds for a space: slab, doorbell, completion, life pipe, its engine's. */
+#define SPACE_FILES 8
+
+/* Gives back what it has, and frees the memory. */
+static void space_discard(struct space *space)
+{
+	struct session *session = space->session;
+
+	if (space->slab_address)
+		vaspace_free(&session->window, space->slab_address, space->slab_size);
+	charge_give(&session->charge, CHARGE_HOST, space->slab_charged);
+	charge_give(&session->charge, CHARGE_FILE, space->files);
+	hal_job_free(space->destroy_job);
+	free(space);
+}
 
 static void space_free(struct space *space)
 {
@@ -23,11 +40,9 @@ static void space_free(struct space *space)
 		object_free(TAILQ_FIRST(&space->objects));
 	if (space->hashed)
 		HASH_DEL(device->spaces, space);
-	if (space->slab_address)
-		vaspace_free(&session->window, space->slab_address, space->slab_size);
 	if (session->spaces[device->id] == space)
 		session->spaces[device->id] = NULL;
-	free(space);
+	space_discard(space);
 	op_finish(op);
 	session_let_go(session);
 }
@@ -63,6 +78,42 @@ int space_submit(struct space *space, struct hal_job *job)
 	else
 		space->jobs++;
 	return r;
+}
+
+int space_charge(struct space *space, enum charge_kind kind, uint64_t amount, struct op *op)
+{
+	static const struct {
+		const char *what, *option;
+		bool bytes;
+	} names[CHARGE_KINDS] = {
+		[CHARGE_MEMORY] = { "of device memory", "memory", true },
+		[CHARGE_HOST] = { "of host memory", "host_memory", true },
+		[CHARGE_FILE] = { "files of the device", "files", false },
+	};
+	struct charge_refusal refusal;
+	char wanted[32], used[32], limit[32];
+	int r = charge_take(&space->session->charge, kind, amount, &refusal);
+
+	if (r == 0)
+		return 0;
+	op->wanted = amount;
+	op->limit = refusal.limit;
+	if (names[kind].bytes) {
+		format_size(amount, wanted, sizeof(wanted));
+		format_size(refusal.used, used, sizeof(used));
+		format_size(refusal.limit, limit, sizeof(limit));
+	} else {
+		snprintf(wanted, sizeof(wanted), "%llu", (unsigned long long)amount);
+		snprintf(used, sizeof(used), "%llu", (unsigned long long)refusal.used);
+		snprintf(limit, sizeof(limit), "%llu", (unsigned long long)refusal.limit);
+	}
+	return op_error(op, r,
+			"device %u: quota: %s %s more wanted, this %s has %s of %s; free some or "
+			"see [limits] %s%s",
+			space->device->id, wanted, names[kind].what,
+			refusal.of_user ? "user" : "connection", used,
+			refusal.limit ? limit : "no limit", names[kind].option,
+			refusal.of_user ? "_per_user" : "");
 }
 
 /* "device 0: WHAT: reason" */
@@ -217,14 +268,16 @@ static void destroy_done(struct hal_job *job)
 /* Tells the device to let go of a CLOSING space. */
 static void space_destroy(struct space *space)
 {
-	struct hal_job *job =
-		space_job(space, HAL_CALL(SESSION_DESTROY), true, destroy_done, space);
+	struct hal_job *job = space->destroy_job;
+	struct npu_head *head = job->arg;
 
-	if (job) {
-		job->flags = HAL_JOB_ALWAYS;
-		job->timeout = destroy_timeout;
-	}
-	if (!job || space_submit(space, job) < 0)
+	space->destroy_job = NULL;
+	head->session = space->hal_id;
+	head->call = ++space->calls;
+	job->flags = HAL_JOB_ALWAYS;
+	job->timeout = destroy_timeout;
+	/* it is refused only by a device whose connection broke, and with that the session went */
+	if (space_submit(space, job) < 0)
 		space->destroyed = true;
 }
 
@@ -276,6 +329,52 @@ static void create_done(struct hal_job *job)
 	space_settle(space);
 }
 
+/*
+ * What a slab is charged. It is sparse, and most of it is the rings of streams that are not there:
+ * the whole of it would let few connections use up the limit of host memory. Unless the
+ * configuration says how much, sessions_per_user connections have room in half of that limit.
+ */
+static uint64_t slab_charge(const struct space *space)
+{
+	const struct core *core = space->session->core;
+	const struct charge_limits *limits = &core->charges.limits;
+	uint64_t bytes = space->slab_size / 8;
+	uint64_t of_user = limits->user[CHARGE_HOST] / 2 / core->conf->sessions_per_user;
+	uint64_t of_session = limits->session[CHARGE_HOST] / 2;
+
+	if (core->conf->slab_charge)
+		return core->conf->slab_charge < space->slab_size ? core->conf->slab_charge :
+								    space->slab_size;
+	if (of_user < bytes)
+		bytes = of_user;
+	return of_session < bytes ? of_session : bytes;
+}
+
+/* Takes what the space needs before the device is asked: 0, or an error with op's error set. */
+static int space_reserve(struct space *space, struct op *op)
+{
+	uint64_t bytes = slab_charge(space);
+	int r;
+
+	r = space_charge(space, CHARGE_FILE, SPACE_FILES, op);
+	if (r < 0)
+		return r;
+	space->files = SPACE_FILES;
+	r = space_charge(space, CHARGE_HOST, bytes, op);
+	if (r < 0)
+		return r;
+	space->slab_charged = bytes;
+	space->destroy_job = hal_job_new(HAL_CALL(SESSION_DESTROY), destroy_done, space);
+	if (!space->destroy_job)
+		return op_error(op, -ENOMEM, "npud has no memory left");
+	r = vaspace_alloc(&space->session->window, space->slab_size, NPU_PAGE_LARGE,
+			  &space->slab_address);
+	if (r < 0)
+		return op_error(op, r, "device %u: no room for the slab of this connection",
+				space->device->id);
+	return 0;
+}
+
 int space_open(struct session *session, struct core_device *device, struct op *op)
 {
 	const struct conf *conf = session->core->conf;
@@ -298,14 +397,15 @@ int space_open(struct session *session, struct core_device *device, struct op *o
 	space->device = device;
 	space->op = op;
 	space->slab_size = device->query.slab_size ? device->query.slab_size : NPU_SLAB_SIZE;
-	r = vaspace_alloc(&session->window, space->slab_size, NPU_PAGE_LARGE, &space->slab_address);
-	job = r < 0 ? NULL : space_job(space, HAL_CALL(SESSION_CREATE), false, create_done, space);
+	r = space_reserve(space, op);
+	if (r < 0) {
+		space_discard(space);
+		return r;
+	}
+	job = space_job(space, HAL_CALL(SESSION_CREATE), false, create_done, space);
 	if (!job) {
-		if (space->slab_address)
-			vaspace_free(&session->window, space->slab_address, space->slab_size);
-		free(space);
-		return op_error(op, -ENOMEM, "device %u: no room for the slab of this connection",
-				device->id);
+		space_discard(space);
+		return op_error(op, -ENOMEM, "npud has no memory left");
 	}
 	create = job->arg;
 	create->head.call = hal_device_next_call(device->hal);
@@ -313,8 +413,8 @@ int space_open(struct session *session, struct core_device *device, struct op *o
 	create->gid = session->peer.gid;
 	create->pid = (__u32)session->peer.pid;
 	create->pid_start = session->peer.pid_start;
-	create->memory_limit = conf->memory;
-	create->host_limit = conf->host_memory;
+	create->memory_limit = session->core->charges.limits.session[CHARGE_MEMORY];
+	create->host_limit = session->core->charges.limits.session[CHARGE_HOST];
 	create->queue_limit = (__u32)(conf->streams < NPU_MAX_QUEUES ? conf->streams : 0);
 	create->module_limit = (__u32)conf->modules;
 	create->slab_address = space->slab_address;
@@ -323,9 +423,8 @@ int space_open(struct session *session, struct core_device *device, struct op *o
 	job->timeout = create_timeout;
 	r = space_submit(space, job);
 	if (r < 0) {
-		vaspace_free(&session->window, space->slab_address, space->slab_size);
 		space_error(space, op, r, "opening it");
-		free(space);
+		space_discard(space);
 		return r;
 	}
 	session->spaces[device->id] = space;

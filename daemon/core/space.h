@@ -10,6 +10,7 @@
 #include "daemon/core/vaspace.h"
 #include "daemon/hal/hal.h"
 #include "daemon/util/idtab.h"
+#include "daemon/util/log.h"
 
 /*
  * Inside of the core: a space is one (session, device), which is one address space of the device,
@@ -32,6 +33,9 @@ struct core_device {
 	bool opened;		/* answered the first time, or failed to */
 	struct npu_query query; /* the last */
 	struct space *spaces;	/* hash by hal_id */
+	uint64_t dropped;	/* event records */
+	struct log_limit dropped_limit;
+	TAILQ_HEAD(, module) loading; /* waiting for their event */
 };
 
 enum object_type { OBJECT_CONTEXT, OBJECT_MEMORY, OBJECT_QUEUE, OBJECT_MODULE, OBJECT_TYPES };
@@ -48,6 +52,7 @@ struct session {
 	unsigned int space_count; /* spaces not gone yet, closing ones included */
 	uint64_t opened_ms;
 	uint64_t faults;
+	struct log_limit fault_limit;
 	bool closing;
 	TAILQ_ENTRY(session) entry;
 };
@@ -65,7 +70,10 @@ struct space {
 	uint64_t calls; /* last call number */
 	uint64_t slab_address, slab_size;
 	uint64_t generation; /* the last that a map call gave */
+	uint64_t slab_charged; /* bytes of host memory */
+	unsigned int files;    /* charged */
 	unsigned int jobs;
+	struct hal_job *destroy_job; /* made with the space: closing must not fail */
 	struct op *op; /* of opening, then of closing */
 	unsigned int count[OBJECT_TYPES];
 	uint64_t memory_used, host_used, memory_peak;
@@ -127,6 +135,11 @@ void space_settle(struct space *space);
  */
 int space_call(struct space *space, struct hal_job *job, struct op *op,
 	       void (*done)(struct space *space, struct hal_job *job, struct op *op));
+/*
+ * Charges the space's session: 0, or -EDQUOT with op's error set, that says whose limit it is.
+ * charge_give() takes it back.
+ */
+int space_charge(struct space *space, enum charge_kind kind, uint64_t amount, struct op *op);
 /* Text for a negative errno of a call about `what` into op; op NULL: nothing. */
 void space_fail(struct space *space, struct op *op, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -172,14 +185,24 @@ struct object_class {
 extern const struct object_class context_class, memory_class, queue_class, module_class;
 
 /* memory.c */
-/* The device's handle of an image and its room in bytes; 0 when it is other memory. */
-uint64_t memory_image(const struct object *memory, uint64_t *ret_bytes);
+/* The device's handle of an image, its room and page in bytes; 0 when it is other memory. */
+uint64_t memory_image(const struct object *memory, uint64_t *ret_bytes, uint64_t *ret_page);
+/*
+ * What a piece of memory is charged. The memory object has one reference; a module takes another,
+ * since the device keeps the image of a module that lives when its memory object is freed.
+ */
+struct memory_hold;
+struct memory_hold *memory_hold_get(struct object *memory);
+/* NULL: nothing. With the last reference the charge is given back. */
+void memory_hold_put(struct memory_hold *hold);
 
 /* queue.c */
 struct object *queue_context(const struct object *queue);
 
 /* module.c */
 void module_event(struct space *space, const struct npu_event *event);
+/* The device dropped records: asks for the state of all modules whose event may be among them. */
+void module_events_lost(struct core_device *device);
 /* Ends the op of a module whose event will not come. The object itself stays. */
 void module_lose(struct object *object, int error);
 

@@ -98,7 +98,7 @@ void hal_device_on_job(struct loop_post *post)
 	struct hal_device *device = job->device;
 	bool first = job == device->flight;
 
-	if (device->unresponsive && job->result != -ENODEV) {
+	if (device->unresponsive && job->answered) {
 		device->unresponsive = false;
 		log_notice("hal", "device %u (%s) answers again", device->number, device->path);
 	}

@@ -74,9 +74,11 @@ static bool cancelled(struct hal_device *device, int timeout_ms)
 static int call(struct hal_device *device, unsigned int nr, void *arg)
 {
 	const struct hal_call *row = hal_call_find(nr);
+	int result, r;
 
 	((struct npu_head *)arg)->size = (__u32)row->size;
-	return device->transport->ops->call(device->transport, nr, row, arg);
+	r = device->transport->ops->call(device->transport, nr, row, arg, &result);
+	return r < 0 ? r : result;
 }
 
 static int fail(char *text, int error, const char *format, ...)
@@ -322,6 +324,24 @@ static void fail_jobs(struct hal_device *device)
 	}
 }
 
+/*
+ * Runs one job: 0 when the device has answered, whatever it answered; else -ENODEV or -ECANCELED as
+ * of serve(), and the job fails with -ENODEV.
+ */
+static int run_job(struct hal_device *device, struct hal_job *job)
+{
+	const struct hal_call *row = hal_call_find(job->nr);
+	int r = device->transport->ops->call(device->transport, job->nr, row, job->arg,
+					     &job->result);
+
+	job->answered = r == 0;
+	if (r < 0) {
+		job->result = -ENODEV;
+		return r == -ECANCELED ? r : -ENODEV;
+	}
+	return 0;
+}
+
 /* Serves till the transport breaks (-ENODEV) or the device is freed (-ECANCELED). */
 static int serve(struct hal_device *device)
 {
@@ -337,19 +357,16 @@ static int serve(struct hal_device *device)
 		int r;
 
 		while ((job = hal_thread_take(device))) {
-			const struct hal_call *row = hal_call_find(job->nr);
-
 			if (job->epoch != device->opened) {
 				job->result = -ENODEV;
 				post(device, &job->post);
 				continue;
 			}
-			r = device->transport->ops->call(device->transport, job->nr, row, job->arg);
-			job->result = r == -ECANCELED ? -ENODEV : r;
-			if (r != -ENODEV && r != -ECANCELED)
+			r = run_job(device, job);
+			if (r == 0)
 				drain_events(device);
 			post(device, &job->post);
-			if (r == -ENODEV || r == -ECANCELED)
+			if (r < 0)
 				return r;
 		}
 		r = drain_events(device);

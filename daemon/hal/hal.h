@@ -49,6 +49,7 @@ struct hal_job {
 	uint64_t deadline_ms;
 	unsigned int epoch; /* of the opening it is for */
 	bool timed_out;
+	bool answered; /* by the device: result is its word */
 };
 
 enum hal_state {

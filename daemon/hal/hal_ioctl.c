@@ -21,8 +21,9 @@ struct hal_ioctl {
 	int fd;
 };
 
+/* The node of a card that is gone is told by its events; each call is answered. */
 static int ioctl_call(struct hal_transport *transport, unsigned int nr, const struct hal_call *call,
-		      void *arg)
+		      void *arg, int *ret_result)
 {
 	struct hal_ioctl *self = (struct hal_ioctl *)transport;
 	cleanup(cleanup_close) int control = -1;
@@ -32,8 +33,10 @@ static int ioctl_call(struct hal_transport *transport, unsigned int nr, const st
 
 	if (nr == HAL_CALL(VERSION) || nr == HAL_CALL(DISCOVER)) {
 		control = open(CONTROL_NODE, O_RDWR | O_CLOEXEC);
-		if (control < 0)
-			return -errno;
+		if (control < 0) {
+			*ret_result = -errno;
+			return 0;
+		}
 		fd = control;
 	}
 	for (unsigned int i = 0; i < call->fds; i++)
@@ -41,7 +44,8 @@ static int ioctl_call(struct hal_transport *transport, unsigned int nr, const st
 	do {
 		r = ioctl(fd, call->request, arg);
 	} while (r < 0 && errno == EINTR);
-	return r < 0 ? -errno : 0;
+	*ret_result = r < 0 ? -errno : 0;
+	return 0;
 }
 
 static int ioctl_event(struct hal_transport *transport, struct npu_event *ret_event)

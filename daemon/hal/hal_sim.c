@@ -175,7 +175,7 @@ static int sim_send(struct hal_sim *self, unsigned int nr, const struct hal_call
 }
 
 static int sim_call(struct hal_transport *transport, unsigned int nr, const struct hal_call *call,
-		    void *arg)
+		    void *arg, int *ret_result)
 {
 	struct hal_sim *self = (struct hal_sim *)transport;
 	const struct npu_msg *head = (const struct npu_msg *)self->packet;
@@ -211,10 +211,11 @@ static int sim_call(struct hal_transport *transport, unsigned int nr, const stru
 		memcpy(arg, head + 1, head->bytes);
 		if (head->bytes < call->fd_offset + call->fds * sizeof(__s32)) {
 			sim_fds_close(&fds);
-			return head->result < 0 || !call->fds ? head->result : -ENODEV;
+			*ret_result = head->result;
+			return head->result < 0 || !call->fds ? 0 : -ENODEV;
 		}
-		r = head->result;
-		return sim_take_fds(call, arg, &fds) < 0 ? -ENODEV : r;
+		*ret_result = head->result;
+		return sim_take_fds(call, arg, &fds);
 	}
 	return r;
 }

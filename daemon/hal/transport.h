@@ -9,8 +9,9 @@
  * its device's thread; only `cancel_fd` is shared: it becomes readable when the device is being
  * freed, and whatever the transport waits for ends then with -ECANCELED.
  *
- * Errors of call(): what the device answered, or -ENODEV when the transport broke; then the
- * transport is dead and is closed.
+ * call() gives 0 when the device has answered, with what it answered in *ret_result; any negative
+ * errno (-ECANCELED: see above) means that the transport broke: it is dead then, and is closed. So
+ * whatever a device answers, -ENODEV included, is the result of that one call.
  */
 struct hal_transport;
 
@@ -20,7 +21,7 @@ struct hal_transport_ops {
 	 * -1) that belong to the caller, whatever the result.
 	 */
 	int (*call)(struct hal_transport *transport, unsigned int nr, const struct hal_call *call,
-		    void *arg);
+		    void *arg, int *ret_result);
 	/* The next event record; -EAGAIN: none now. */
 	int (*event)(struct hal_transport *transport, struct npu_event *ret_event);
 	/* What to poll for POLLIN to learn of events. */

@@ -56,6 +56,16 @@ void client_unref(struct client *client)
 		free(client);
 }
 
+static void close_session(struct loop_post *post)
+{
+	struct client *client =
+		(struct client *)((char *)post - offsetof(struct client, close));
+
+	session_close(client->session);
+	client->session = NULL;
+	client_unref(client);
+}
+
 void client_close(struct client *client, const char *why)
 {
 	static struct log_limit limit;
@@ -85,10 +95,12 @@ void client_close(struct client *client, const char *why)
 	client->fd = -1;
 	TAILQ_REMOVE(&server->clients, client, entry);
 	server->connections--;
-	if (client->session)
-		session_close(client->session);
-	client->session = NULL;
-	client_unref(client);
+	if (client->session) {
+		client->close.run = close_session;
+		loop_post(server->loop, &client->close);
+	} else {
+		client_unref(client);
+	}
 }
 
 int client_start(struct client *client, bool admin_only, struct op *op)
@@ -271,7 +283,8 @@ static void on_timer(void *arg)
 {
 	struct client *client = arg;
 
-	if (client->state == CLIENT_NEW && TAILQ_EMPTY(&client->queue))
+	/* also with replies that it does not read: nothing that waits for fds to be read is NEW */
+	if (client->state == CLIENT_NEW)
 		client_close(client, "no Hello in time");
 	else
 		flush(client);

@@ -38,8 +38,9 @@ struct client {
 	struct loop_timer *timer; /* NEW: for Hello; then: for unread fds */
 	unsigned int wait_ms;	  /* of the timer, doubles */
 	unsigned int requests;	  /* under way */
-	unsigned int refs;	  /* the server and each request */
+	unsigned int refs;	  /* the server, then the post; and each request */
 	bool fds_unread;	  /* a reply with fds has been sent and perhaps not read */
+	struct loop_post close;	  /* ends the session */
 	unsigned int queued;
 	TAILQ_HEAD(, frame) queue;
 	TAILQ_ENTRY(client) entry;
@@ -50,7 +51,8 @@ int client_new(struct server *server, int fd, const struct session_peer *peer,
 	       struct client **ret_client);
 /*
  * Disconnects; the caller's pointer stays valid only while it has a reference. why NULL: normal
- * end.
+ * end. The session is closed from the loop, not from within: replies are sent from the middle of
+ * what the core does with sessions, and sending one may end here.
  */
 void client_close(struct client *client, const char *why);
 void client_ref(struct client *client);

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The window of device addresses: a constant of the device interface. */
-#define WINDOW_BASE 0x7e8000000000ull
-#define WINDOW_SIZE (384ull << 30)
-
 void rpc_hello(struct request *request, const Npu__Hello *msg)
 {
 	struct client *client = request->client;
@@ -42,8 +38,7 @@ void rpc_hello(struct request *request, const Npu__Hello *msg)
 	reply.is_admin = client->peer.admin;
 	/* npud answers by then, if only that the device did not; some more for the way */
 	reply.rpc_timeout_ms = (uint32_t)server->conf->rpc_timeout_ms * 2 + 1000;
-	reply.window_base = WINDOW_BASE;
-	reply.window_size = WINDOW_SIZE;
+	core_window(&reply.window_base, &reply.window_size);
 	reply.event_limit = (uint32_t)server->conf->events;
 	reply.stream_limit = (uint32_t)server->conf->streams;
 	request_reply(request, &reply.base);

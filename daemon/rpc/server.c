@@ -18,9 +18,12 @@
 
 #define ACCEPT_BATCH	  16
 #define ACCEPT_PAUSE_MS	  100
-#define SPARE_CONNECTIONS 64 /* over the limit of sessions: for npuctl, and to refuse politely */
-#define NEW_PER_USER	  32 /* connections that have not said Hello */
-#define GROUPS_MAX	  1024
+/* Over the limits of sessions, in all and of one user: for npuctl, and to refuse politely. */
+#define SPARE_CONNECTIONS    64
+#define SPARE_PER_USER	     16
+#define RESERVED_CONNECTIONS 32 /* of the spare ones: for root and npud's own user */
+#define NEW_PER_USER	     32 /* connections that have not said Hello */
+#define GROUPS_MAX	     1024
 
 static bool peer_in_group(int fd, const struct ucred *peer, gid_t group)
 {
@@ -89,21 +92,27 @@ static bool too_many(struct server *server, const struct session_peer *peer)
 {
 	static struct log_limit limit;
 	struct log_ident ident = { .pid = peer->pid, .uid = peer->uid, .comm = peer->comm };
-	unsigned int count = 0;
+	uint64_t most = server->conf->sessions + SPARE_CONNECTIONS;
+	unsigned int count = 0, unnamed = 0;
 	struct client *client;
 
 	TAILQ_FOREACH(client, &server->clients, entry) {
-		if (client->state == CLIENT_NEW && client->peer.uid == peer->uid)
-			count++;
+		if (client->peer.uid != peer->uid)
+			continue;
+		count++;
+		unnamed += client->state == CLIENT_NEW;
 	}
-	if (server->connections < server->conf->sessions + SPARE_CONNECTIONS &&
-	    count < NEW_PER_USER && closer_pending(server->closer) < CLOSER_QUEUE_MAX)
+	if (peer->uid != 0 && peer->uid != geteuid())
+		most -= RESERVED_CONNECTIONS;
+	if (server->connections < most && unnamed < NEW_PER_USER &&
+	    count < server->conf->sessions_per_user + SPARE_PER_USER &&
+	    closer_pending(server->closer) < CLOSER_QUEUE_MAX)
 		return false;
 	if (log_limit_ok(&limit, "rpc"))
 		log_msg(LOG_LEVEL_WARNING, "rpc", &ident,
-			"refused: %u connections, %u of this user "
-			"without Hello",
-			server->connections, count);
+			"refused: %u connections, %u of this user, %u of those without Hello; see "
+			"[limits] sessions_per_user",
+			server->connections, count, unnamed);
 	return true;
 }
 

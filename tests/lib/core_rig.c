@@ -191,6 +191,8 @@ static int rig_object(struct core_rig *rig, struct npu_admin_cmd *cmd)
 		rig_drop(rig, &cmd->ctx.ctx->backend, RIG_CTX, cmd->ctx.ctx);
 		return 0;
 	case NPU_ADMIN_QUEUE_SET:
+		if (!queue->started && queue->slot < rig->busy_below)
+			return -EBUSY;
 		if (!queue->started)
 			rig_make(rig, &queue->backend, RIG_QUEUE, queue);
 		rig_know(queue->backend, RIG_QUEUE, queue);

@@ -41,6 +41,7 @@ struct core_rig {
 	struct npu_mem *mems[CORE_RIG_PENDING];
 	size_t nmems;
 	struct npu_admin_cmd last; /* the last command */
+	uint32_t busy_below; /* slots below are refused to new queues with -EBUSY */
 	uint64_t done;  /* what QUEUE_DONE answers */
 	uint32_t taken; /* what SUBMIT takes at most */
 

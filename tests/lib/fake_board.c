@@ -66,6 +66,37 @@ void fake_board_event(struct fake_board *board, const struct npu_event *event)
 	must(sendmsg(board->fd, &msg, MSG_NOSIGNAL) > 0);
 }
 
+void fake_board_obey(struct fake_call *call)
+{
+	static uint32_t last_id;
+	static int some_fd = -1;
+	uint32_t id = ++last_id % 1023 + 1;
+
+	if (some_fd < 0)
+		must((some_fd = eventfd(0, EFD_CLOEXEC)) >= 0);
+	if (call->head->nr == _IOC_NR(NPU_IOCTL_SESSION_CREATE)) {
+		struct npu_session_create *create = call->arg;
+		__s32 *slots = &create->fd_slab;
+
+		create->session = last_id;
+		for (int i = 0; i < 4; i++) {
+			call->fds[i] = some_fd;
+			slots[i] = i;
+		}
+		call->nfds = 4;
+	} else if (call->head->nr == _IOC_NR(NPU_IOCTL_MEM_ALLOC)) {
+		struct npu_mem_alloc *alloc = call->arg;
+
+		alloc->mem = last_id;
+		alloc->page = NPU_PAGE_SMALL;
+		alloc->bytes = (alloc->bytes + NPU_PAGE_SMALL - 1) & ~(NPU_PAGE_SMALL - 1);
+	} else if (call->head->nr == _IOC_NR(NPU_IOCTL_CTX_CREATE)) {
+		((struct npu_ctx_create *)call->arg)->ctx = id;
+	} else if (call->head->nr == _IOC_NR(NPU_IOCTL_MODULE_LOAD)) {
+		((struct npu_module_load *)call->arg)->module = last_id;
+	}
+}
+
 static void answer(struct fake_board *board)
 {
 	struct fake_call call = { .head = (struct npu_msg *)board->packet,

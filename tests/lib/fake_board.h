@@ -28,6 +28,12 @@ struct fake_call {
 	size_t cut;	      /* bytes of the reply that are not sent */
 };
 
+/*
+ * For call(): the answer of a device that takes everything. Ids count up; sessions get their fds,
+ * memory is whole pages without a file, no event comes.
+ */
+void fake_board_obey(struct fake_call *call);
+
 struct fake_config {
 	uint32_t major;	  /* of VERSION */
 	uint32_t orphans; /* sessions that OBJ_ENUM lists till they are destroyed */

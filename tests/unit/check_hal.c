@@ -329,6 +329,36 @@ START_TEST(forwards_errors)
 }
 END_TEST
 
+static const int answers[] = { -ENODEV, -ECANCELED, -EPIPE, -ENOENT };
+
+static void answer_with(struct fake_board *board, struct fake_call *call, void *arg)
+{
+	(void)board;
+	call->result = *(const int *)arg;
+}
+
+/* What a device says of one call is no word about the connection, whatever it says. */
+START_TEST(keeps_a_device_that_refuses)
+{
+	struct fake_config config = { .major = NPU_UAPI_MAJOR,
+				      .call = answer_with,
+				      .arg = (void *)&answers[_i] };
+	struct fake_board *board = fake_board_start(dir, &config);
+
+	open_device(NULL, 1000);
+	run_until(&ready, 1);
+	for (unsigned int i = 1; i <= 3; i++) {
+		ck_assert_int_eq(submit(HAL_CALL(COUNTERS), 0, NULL), 0);
+		run_until(&done, i);
+		ck_assert_int_eq(last_result, answers[_i]);
+	}
+	ck_assert_uint_eq(lost, 0);
+	ck_assert_int_eq(hal_device_state(device), HAL_READY);
+	ck_assert_uint_eq(fake_board_connections(board), 1);
+	fake_board_stop(board);
+}
+END_TEST
+
 static unsigned int events_at_done;
 
 static void on_done_after_event(struct hal_job *job)
@@ -460,6 +490,7 @@ START_TEST(ioctl_refuses_what_is_no_device)
 	struct npu_query query = { .head.size = sizeof(query) };
 	struct npu_session_create create = { .head.size = sizeof(create), .fd_slab = 5 };
 	struct npu_event event;
+	int result = 0;
 
 	ck_assert_int_eq(hal_ioctl_open("/dev/npu63-not", &transport), -ENOENT);
 	ck_assert_int_eq(hal_ioctl_open("/", &transport), -EISDIR);
@@ -467,11 +498,14 @@ START_TEST(ioctl_refuses_what_is_no_device)
 	/* a device, but not ours: every call gives its error, and no fd */
 	ck_assert_int_eq(hal_ioctl_open("/dev/null", &transport), 0);
 	ck_assert_int_eq(transport->ops->call(transport, HAL_CALL(QUERY),
-					      hal_call_find(HAL_CALL(QUERY)), &query),
-			 -ENOTTY);
+					      hal_call_find(HAL_CALL(QUERY)), &query, &result),
+			 0);
+	ck_assert_int_eq(result, -ENOTTY);
 	ck_assert_int_eq(transport->ops->call(transport, HAL_CALL(SESSION_CREATE),
-					      hal_call_find(HAL_CALL(SESSION_CREATE)), &create),
-			 -ENOTTY);
+					      hal_call_find(HAL_CALL(SESSION_CREATE)), &create,
+					      &result),
+			 0);
+	ck_assert_int_eq(result, -ENOTTY);
 	ck_assert_int_eq(create.fd_slab, -1);
 	ck_assert_int_eq(create.fd_life, -1);
 	ck_assert_int_eq(transport->ops->event(transport, &event), -ENODEV);
@@ -497,6 +531,7 @@ int main(void)
 	tcase_add_test(tc, turns_indexes_into_fds);
 	tcase_add_loop_test(tc, drops_a_board_that_cheats, 0, 9);
 	tcase_add_test(tc, forwards_errors);
+	tcase_add_loop_test(tc, keeps_a_device_that_refuses, 0, sizeof(answers) / sizeof(answers[0]));
 	tcase_add_test(tc, keeps_the_order_of_events);
 	tcase_add_test(tc, times_out_and_heals);
 	tcase_add_test(tc, ends_jobs_when_it_is_freed);
