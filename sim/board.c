@@ -14,6 +14,7 @@
 
 #include "sim/board_space.h"
 #include "sim/board_watch.h"
+#include "sim/card.h"
 #include "sim/sim_fd.h"
 
 /* A connection and its side in the rules. */
@@ -60,18 +61,12 @@ static void board_closed(void *arg, void *peer)
 }
 
 static int board_call(void *arg, void *peer, unsigned int nr, void *data, size_t bytes,
-		      struct board_reply_fds *ret_fds, uint64_t *ret_ticket)
+		      struct board_reply_fds *ret_fds)
 {
 	struct board *board = arg;
 	struct board_file *file = peer;
-	int r;
 
-	board->held = false;
-	r = npu_core_call(board->core, file->file, nr, data, (uint32_t)bytes, ret_fds);
-	if (r != 0 || !board->held)
-		return r;
-	*ret_ticket = board->ticket;
-	return BOARD_CALL_HELD;
+	return npu_core_call(board->core, file->file, nr, data, (uint32_t)bytes, ret_fds);
 }
 
 static void board_events(struct board *board)
@@ -79,11 +74,11 @@ static void board_events(struct board *board)
 	struct npu_event event;
 
 	for (struct board_file *file = board->files; file; file = file->next) {
-		if (!file->ready)
-			continue;
-		file->ready = false;
-		while (npu_core_event_read(board->core, file->file, &event) == 0)
-			board_socket_event(board->socket, file->connection, &event);
+		while (file->ready && board_socket_takes_events(board->socket, file->connection)) {
+			file->ready = npu_core_event_read(board->core, file->file, &event) == 0;
+			if (file->ready)
+				board_socket_event(board->socket, file->connection, &event);
+		}
 	}
 }
 
@@ -134,16 +129,36 @@ static int board_core_init(struct board *board)
 	if (board->options.host_visible)
 		config.caps |= NPU_CAP_HOST_VISIBLE;
 	shim.dev = board;
+	board->upper = &board_upper_core;
 	return npu_core_new(&shim, &config, &board->core);
 }
 
-static int board_init(struct board *board, int listen_fd)
+/* The rules, on a socket for npud. Takes the fd over. */
+static int board_front_init(struct board *board, int listen_fd)
 {
 	static const struct board_socket_ops ops = {
 		.opened = board_opened,
 		.call = board_call,
 		.closed = board_closed,
 	};
+	int r = board_core_init(board);
+
+	if (r == 0)
+		r = board_socket_new(board->loop, board->release, listen_fd, board->options.owner,
+				     &ops, board, &board->socket);
+	if (r < 0)
+		close(listen_fd);
+	return r;
+}
+
+static int board_card_init(struct board *board, int listen_fd)
+{
+	board->upper = &card_upper;
+	return card_new(board, listen_fd, &board->card);
+}
+
+static int board_init(struct board *board, int listen_fd)
+{
 	int r;
 
 	r = board_loop_new(&board->loop);
@@ -153,17 +168,12 @@ static int board_init(struct board *board, int listen_fd)
 		r = board_release_new(board->loop, &board->release);
 	if (r == 0)
 		r = board_release_new(board->loop, &board->fill);
-	if (r == 0)
-		r = board_core_init(board);
 	if (r < 0) {
 		close(listen_fd);
 		return r;
 	}
-	r = board_socket_new(board->loop, board->release, listen_fd, board->options.owner, &ops,
-			     board, &board->socket);
-	if (r < 0)
-		close(listen_fd);
-	return r;
+	return board->options.card ? board_card_init(board, listen_fd) :
+				     board_front_init(board, listen_fd);
 }
 
 int board_new(const struct sim_options *options, struct nursery *nursery, int listen_fd,
@@ -197,8 +207,14 @@ int board_run(struct board *board)
 	int r = 0;
 
 	while (!board->stop && r == 0) {
-		r = board_loop_turn(board->loop, board_watch_next(board));
+		uint64_t next = board_watch_next(board), card = UINT64_MAX;
+
+		if (board->card)
+			card = card_next(board->card);
+		r = board_loop_turn(board->loop, card < next ? card : next);
 		board_watch_run(board);
+		if (board->card)
+			card_run(board->card);
 		board_events(board);
 	}
 	if (r < 0)
@@ -211,12 +227,17 @@ void board_free(struct board *board)
 	if (!board)
 		return;
 	board->ending = true;
-	board_socket_free(board->socket);
+	if (board->socket)
+		board_socket_free(board->socket);
 	board->socket = NULL;
 	if (board->core)
 		npu_core_free(board->core);
+	if (board->card)
+		card_stop(board->card);
 	board_release_free(board->fill);
 	board_release_free(board->release);
+	if (board->card)
+		card_free(board->card);
 	if (board->signals.fd >= 0) {
 		board_loop_delete(board->loop, &board->signals);
 		close(board->signals.fd);

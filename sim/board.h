@@ -9,6 +9,7 @@
 #include "sim/board_loop.h"
 #include "sim/board_release.h"
 #include "sim/board_socket.h"
+#include "sim/board_upper.h"
 #include "sim/nursery.h"
 #include "sim/sim_options.h"
 
@@ -23,6 +24,7 @@
  */
 
 struct board_space;
+struct card;
 
 #define BOARD_BAD_PAGES 16u
 #define BOARD_SAMPLES 16u
@@ -34,7 +36,9 @@ struct board {
 	struct board_release *fill;    /* populates memory */
 	struct board_socket *socket;
 	struct nursery *nursery;
-	struct npu_core *core;
+	const struct board_upper *upper;
+	struct npu_core *core; /* NULL: a card */
+	struct card *card;     /* NULL: none */
 	struct board_source signals;
 	struct board_file *files;      /* connections */
 	struct board_space *spaces;    /* address spaces */
@@ -42,8 +46,12 @@ struct board {
 	bool ending;                   /* no more upcalls */
 	bool stop;                     /* leave the loop */
 
-	uint64_t ticket;               /* of the newest held answer */
-	bool held;                     /* the call in progress is to be held */
+	uint64_t ticket;               /* of the newest ring that was held */
+
+	/* starts of engines, see board_watch.c */
+	uint32_t start_tokens;
+	uint64_t start_token_ns;
+	uint64_t start_turn;
 
 	/* left for board_watch_run() */
 	uint32_t bad_pages[BOARD_BAD_PAGES];
@@ -57,7 +65,6 @@ struct board {
 		uint64_t time_ns, busy_ns;
 	} samples[BOARD_SAMPLES];
 	unsigned int sample_next;
-	struct sim_log_limit limit;
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include "sim/board_engine.h"
 #include "sim/board_memory.h"
@@ -15,6 +16,8 @@
 #include "sim/board_watch.h"
 #include "sim/sandbox.h"
 #include "sim/sim_fd.h"
+
+#define FDS_RESERVED 10240u /* ten for each of 1024 sessions */
 
 static struct board_space *command_space(const struct npu_admin_cmd *cmd)
 {
@@ -58,6 +61,21 @@ static int admin_space_destroy(struct board *board, struct npu_admin_cmd *cmd)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
+/*
+ * The lowest free number is what a new fd gets, so it says how many are open. The last quarter, but
+ * no more than FDS_RESERVED, is for engines, sessions and connections.
+ */
+static bool fd_is_reserved(int fd)
+{
+	struct rlimit limit;
+	uint64_t reserve;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return false;
+	reserve = limit.rlim_cur / 4 < FDS_RESERVED ? limit.rlim_cur / 4 : FDS_RESERVED;
+	return (uint64_t)fd >= limit.rlim_cur - reserve;
+}
+
 static int admin_mem_create(struct board *board, struct npu_admin_cmd *cmd)
 {
 	static const char *const names[] = {
@@ -71,8 +89,14 @@ static int admin_mem_create(struct board *board, struct npu_admin_cmd *cmd)
 
 	if (r < 0)
 		return r == -EMFILE || r == -ENFILE ? -ENOMEM : r;
-	if (mem->flags & NPU_MEM_POPULATE)
-		board_release_populate(board->fill, memory->fd, memory->bytes);
+	if (fd_is_reserved(memory->fd)) {
+		board_memory_unref(memory);
+		return -ENOMEM;
+	}
+	/* A filler that is behind by all there is has no use: pages come at the first touch, too. */
+	if ((mem->flags & NPU_MEM_POPULATE) &&
+	    board_release_backlog(board->fill) + mem->bytes <= board->options.memory)
+		board_memory_populate(memory, board->fill);
 	mem->backend = memory;
 	return 0;
 }
@@ -87,13 +111,14 @@ static void mem_retired(void *arg)
 	struct mem_end *end = arg;
 
 	if (!end->board->ending)
-		npu_core_mem_gone(end->board->core, end->mem);
+		end->board->upper->mem_gone(end->board, end->mem);
 	free(end);
 }
 
 /*
- * The file is never used again, so its pages count as free at once; only when the releaser is as much
- * behind as the device has memory (twice that is what the machine has, at least) they wait for it.
+ * The file is never used again, so its pages count as free at once; only when the releaser is as
+ * much behind as the device has memory (twice that is what the machine has, at least) they wait for
+ * it.
  */
 static int admin_mem_destroy(struct board *board, struct npu_admin_cmd *cmd)
 {
@@ -157,17 +182,18 @@ static int admin_nothing(struct board *board, struct npu_admin_cmd *cmd)
 	return 0;
 }
 
-static int admin_queue_new(struct board *board, struct board_space *space,
-			   struct npu_queue *queue)
+static int admin_queue_new(struct board_space *space, struct npu_queue *queue)
 {
-	int r = board_space_ring_open(space, queue);
+	int r;
 
+	/* Nobody waits for an engine: there are other slots. */
+	if (board_space_ring_busy(space, queue->slot))
+		return -EBUSY;
+	r = board_space_ring_open(space, queue);
 	if (r < 0)
 		return r;
 	space->wanted = true;
-	if (r == BOARD_CALL_HELD)
-		board->held = true;
-	else if (space_engine(space))
+	if (space_engine(space))
 		board_engine_queue(space->engine, queue);
 	return 0;
 }
@@ -179,12 +205,11 @@ static int admin_queue_set(struct board *board, struct npu_admin_cmd *cmd)
 	struct npu_ring_ctrl *ring = board_space_ring(space, queue->slot);
 	bool aborts;
 
+	(void)board;
 	if (space->lost)
 		return -EIO;
 	if (!queue->started)
-		return admin_queue_new(board, space, queue);
-	if (board_space_ring_awaited(space, queue->slot))
-		return 0; /* is told all of it once the ring is free */
+		return admin_queue_new(space, queue);
 	aborts = __atomic_exchange_n(&ring->epoch, queue->epoch, __ATOMIC_SEQ_CST) != queue->epoch;
 	if (ring->state != NPU_RING_STOPPED)
 		ring->state = queue->paused ? NPU_RING_PAUSED : NPU_RING_ACTIVE;
@@ -202,8 +227,6 @@ static int admin_queue_drop(struct board *board, struct npu_admin_cmd *cmd)
 
 	(void)board;
 	board_space_wait(space, cmd->queue, 0, false);
-	if (board_space_ring_awaited(space, cmd->queue->slot))
-		return 0; /* never opened; its predecessor's end is still to come */
 	board_space_ring_close(space, cmd->queue->slot);
 	if (!space->stopping && space_engine(space))
 		board_engine_queue_end(space->engine, cmd->queue->slot);
@@ -218,8 +241,6 @@ static int admin_submit(struct board *board, struct npu_admin_cmd *cmd)
 	(void)board;
 	if (space->lost)
 		return -EIO;
-	if (board_space_ring_awaited(space, queue->slot))
-		return 0;
 	board_space_submit(space, queue->slot, cmd->submit.entries, cmd->submit.count,
 			   &cmd->submit.taken, &cmd->submit.tail);
 	/* The doorbell is the client's, so the engine is told by a message. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A list of packets before the socket, a budget of messages behind it. The engine answers messages
- * in the order of their numbers, so one counter says what is still open; when an answer comes, the
- * next message's time begins.
+ * in the order of their numbers, so one counter says what is still open. Each message adds what its
+ * kind may take to a virtual clock, which never runs behind the real one.
  */
 #include "sim/board_channel.h"
 
@@ -14,6 +14,12 @@
 #define CHANNEL_WINDOW (100 * SIM_MS)
 #define CHANNEL_BUDGET 1000u /* messages a window */
 #define CHANNEL_A_TURN 32
+#define CHANNEL_STATUS_MIN (-4095) /* what is an errno */
+
+/* What a message may take, not counting the limit that its owner grants once. */
+#define CHANNEL_COST (5 * SIM_MS)
+#define CHANNEL_COST_IMAGE_MIB (16 * SIM_MS)
+#define CHANNEL_COST_MAP_GIB (500 * SIM_MS)
 
 struct board_channel_packet {
 	struct board_channel_packet *next;
@@ -121,6 +127,60 @@ static void channel_flush(struct board_channel *self)
 	board_loop_modify(self->loop, &self->source, self->throttled ? 0 : EPOLLIN);
 }
 
+static uint64_t channel_cost(enum engine_msg_type type, const void *payload)
+{
+	if (type == ENGINE_MODULE)
+		return CHANNEL_COST + (((const struct engine_module *)payload)->bytes >> 20) *
+					      CHANNEL_COST_IMAGE_MIB;
+	if (type == ENGINE_MAP || type == ENGINE_UNMAP)
+		return CHANNEL_COST + (((const struct engine_map *)payload)->bytes >> 30) *
+					      CHANNEL_COST_MAP_GIB;
+	return CHANNEL_COST;
+}
+
+/* Room for one more open message. */
+static int channel_room(struct board_channel *self)
+{
+	uint64_t open = self->sent - self->answered;
+	struct board_channel_open *opens;
+	uint32_t room;
+
+	if (open < self->room)
+		return 0;
+	room = self->room ? self->room * 2 : 64;
+	opens = calloc(room, sizeof(*opens));
+	if (!opens)
+		return -ENOMEM;
+	for (uint64_t seq = self->answered + 1; seq <= self->sent; seq++)
+		opens[seq % room] = self->opens[seq % self->room];
+	free(self->opens);
+	self->opens = opens;
+	self->room = room;
+	return 0;
+}
+
+/* A message begins to wait for its answer. */
+static void channel_begin(struct board_channel *self, enum engine_msg_type type,
+			  const void *payload)
+{
+	uint64_t now = sim_now();
+
+	if (self->broken || self->closed)
+		return; /* nobody asks for its time */
+	if (channel_room(self) < 0) {
+		channel_break(self, "cannot be followed: out of memory");
+		return;
+	}
+	if (self->answered == self->sent)
+		self->progress_ns = now;
+	if (self->due_ns < now)
+		self->due_ns = now;
+	self->due_ns += channel_cost(type, payload);
+	self->opens[(self->sent + 1) % self->room] = (struct board_channel_open){
+		.sent_ns = now, .due_ns = self->due_ns,
+	};
+}
+
 static uint64_t channel_give(struct board_channel *self, enum engine_msg_type type,
 			     const void *payload, size_t bytes, const int *fds, unsigned int nfds,
 			     struct board_memory *memory)
@@ -129,13 +189,13 @@ static uint64_t channel_give(struct board_channel *self, enum engine_msg_type ty
 		.magic = ENGINE_PROTO_MAGIC,
 		.type = (uint16_t)type,
 		.nfds = (uint16_t)nfds,
-		.seq = ++self->sent,
+		.seq = self->sent + 1,
 		.bytes = (uint32_t)bytes,
 	};
 	int r = -EAGAIN;
 
-	if (self->answered + 1 == self->sent)
-		self->progress_ns = sim_now();
+	channel_begin(self, type, payload);
+	self->sent++;
 	if (self->broken || self->closed)
 		return head.seq;
 	if (!self->first)
@@ -187,6 +247,8 @@ static void channel_message(struct board_channel *self, const struct engine_msg 
 	case ENGINE_ACK:
 		memcpy(&ack, payload, sizeof(ack));
 		ack.text[sizeof(ack.text) - 1] = 0;
+		if (ack.status < CHANNEL_STATUS_MIN)
+			ack.status = CHANNEL_STATUS_MIN;
 		channel_answer(self, &ack);
 		break;
 	case ENGINE_FUNCS:
@@ -324,13 +386,24 @@ void board_channel_close(struct board_channel *self)
 	self->closed = true;
 	while (self->first)
 		packet_free(channel_pop(self));
+	free(self->opens);
+	self->opens = NULL;
+	self->room = 0;
 }
 
 uint64_t board_channel_deadline(const struct board_channel *self, uint64_t limit_ns)
 {
-	if (self->closed || self->answered == self->sent)
+	const struct board_channel_open *oldest;
+	uint64_t latest = self->progress_ns;
+
+	if (self->closed || self->broken || self->answered == self->sent)
 		return UINT64_MAX;
-	return self->progress_ns + limit_ns;
+	oldest = &self->opens[(self->answered + 1) % self->room];
+	if (oldest->due_ns < latest)
+		latest = oldest->due_ns;
+	if (oldest->sent_ns + BOARD_CHANNEL_AGE < latest)
+		latest = oldest->sent_ns + BOARD_CHANNEL_AGE;
+	return latest + limit_ns;
 }
 
 uint64_t board_channel_resume_ns(const struct board_channel *self)

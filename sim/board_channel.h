@@ -22,9 +22,16 @@
  */
 
 #define BOARD_CHANNEL_QUEUE 65536u /* messages that may wait */
+#define BOARD_CHANNEL_AGE 30000000000ull /* an answer may come this much later, ns, at most */
 
 struct board_channel;
 struct board_channel_packet;
+
+/* A message without an answer. */
+struct board_channel_open {
+	uint64_t sent_ns;
+	uint64_t due_ns; /* by then a peer that is never late is through with it */
+};
 
 struct board_channel_ops {
 	/* An answer: to messages in turn, each once. ENGINE_READY is that to the first one. */
@@ -43,6 +50,9 @@ struct board_channel {
 	uint64_t sent;        /* seq of the newest message */
 	uint64_t answered;    /* seq of the newest answer */
 	uint64_t progress_ns; /* when the oldest unanswered message began to wait */
+	struct board_channel_open *opens; /* unanswered ones, by seq % room */
+	uint32_t room;        /* a power of two */
+	uint64_t due_ns;      /* of the newest message */
 	uint64_t window_ns;   /* reading: begin of the window of the budget */
 	unsigned int used;
 	bool throttled;
@@ -63,7 +73,11 @@ uint64_t board_channel_send(struct board_channel *channel, enum engine_msg_type 
 uint64_t board_channel_send_memory(struct board_channel *channel, enum engine_msg_type type,
 				   const void *payload, size_t bytes, struct board_memory *memory);
 
-/* When the peer must have answered at the latest, or ~0. */
+/*
+ * When the peer must have answered at the latest, or ~0: within limit_ns of its last answer, of
+ * when it would be through with the message if each took as long as its kind may take, and of an
+ * age of the message of BOARD_CHANNEL_AGE. So a peer cannot win time by answering late each time.
+ */
 uint64_t board_channel_deadline(const struct board_channel *channel, uint64_t limit_ns);
 
 /* When a throttled channel is to be read again, or ~0; and doing so. */

@@ -89,6 +89,7 @@ static void engine_ended(struct board_engine *engine, const siginfo_t *info,
 			       1000u;
 	uint64_t tasks = __atomic_load_n(&engine->state->tasks_done, __ATOMIC_RELAXED);
 	unsigned int running = engine_collect(engine);
+	struct board_space_end end;
 	bool orderly = info->si_code == CLD_EXITED && info->si_status == 0 && !running;
 
 	space->core_ns += cpu;
@@ -97,15 +98,19 @@ static void engine_ended(struct board_engine *engine, const siginfo_t *info,
 	if (space->stopping || orderly || space->lost)
 		sim_log(SIM_LOG_DEBUG, "session %llu: engine %d ended",
 			(unsigned long long)space->id, (int)engine->pid);
-	else if (sim_log_limit_ok(&board->limit))
+	else if (sim_log_limit_ok(&space->limit))
 		sim_log(SIM_LOG_WARNING, "session %llu: engine %d ended by %s %d with %u running "
 			"tasks, which fail", (unsigned long long)space->id, (int)engine->pid,
 			info->si_code == CLD_EXITED ? "status" : "signal", info->si_status,
 			running);
-	if (!board->ending)
+	/* The next engine is told of all loads that have no end; what killed one is not among them. */
+	if (!board->ending && !orderly)
 		board_engine_fail_load(engine);
+	end.progress = tasks > 0;
+	end.fault = orderly && engine->faulted;
+	end.life_ns = sim_now() - engine->start_ns;
 	engine_free(engine);
-	board_space_engine_ended(space, tasks > 0);
+	board_space_engine_ended(space, &end);
 }
 
 static void engine_exit_ready(struct board_source *source, uint32_t events)
@@ -135,7 +140,7 @@ void board_engine_kill(struct board_engine *engine, uint32_t kind, const char *w
 		return;
 	engine->killed = true;
 	engine->kill_kind = kind;
-	if (why && sim_log_limit_ok(&space->board->limit))
+	if (why && sim_log_limit_ok(&space->limit))
 		sim_log(SIM_LOG_WARNING, "session %llu: engine %d %s: killed",
 			(unsigned long long)space->id, (int)engine->pid, why);
 	syscall(SYS_pidfd_send_signal, engine->exit.fd, SIGKILL, NULL, 0);
@@ -258,15 +263,16 @@ int board_engine_start(struct board_space *space)
 	engine->channel.source.fd = engine->exit.fd = engine->doorbell.fd = -1;
 	engine->expects_last = &engine->expects;
 	engine->exit_ns = UINT64_MAX;
+	engine->start_ns = sim_now();
 	engine->kill_kind = NPU_FAULT_ENGINE;
 	space->engine = engine;
 	r = engine_state_new(engine, &state_fd);
 	if (r == 0)
 		r = engine_spawn(engine);
 	if (r < 0) {
-		if (sim_log_limit_ok(&space->board->limit))
-			sim_log(SIM_LOG_ERROR, "session %llu: cannot start an engine: %s",
-				(unsigned long long)space->id, strerror(-r));
+		if (sim_log_limit_ok(&space->limit))
+			sim_log(SIM_LOG_ERROR, "session %llu: cannot start an engine: %s; tries "
+				"again", (unsigned long long)space->id, strerror(-r));
 		engine_free(engine);
 		return r;
 	}
@@ -276,6 +282,6 @@ int board_engine_start(struct board_space *space)
 	sim_log(SIM_LOG_INFO, "session %llu: engine %d started, number %u",
 		(unsigned long long)space->id, (int)engine->pid, space->starts + 1);
 	space->starts++;
-	npu_core_engine_started(space->board->core, space->session);
+	space->board->upper->engine_started(space->board, space->session);
 	return 0;
 }

@@ -53,6 +53,8 @@ struct board_engine {
 	struct engine_state *state; /* mapped for reading */
 	struct board_expect *expects, **expects_last;
 	bool killed;
+	bool faulted;       /* has reported a fault, and so may leave */
+	uint64_t start_ns;
 	uint32_t kill_kind; /* enum npu_fault_kind for what runs, unless its core says better */
 	uint64_t exit_ns;   /* told to end; killed then. ~0: not told */
 
@@ -63,6 +65,7 @@ struct board_engine {
 	uint64_t idle_runs;    /* sum of the cores' counters then */
 	unsigned int suspect_looks;
 	struct board_source doorbell; /* watched while idle: fd -1 when not */
+	bool doorbell_fresh; /* its first event says nothing */
 };
 
 /* Starts one for the space, which has none. Negative errno, logged. */

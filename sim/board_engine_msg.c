@@ -53,26 +53,6 @@ void board_engine_forget(struct board_engine *engine)
 
 /* ---- telling ------------------------------------------------------------------------------- */
 
-static void engine_map(struct board_engine *engine, const struct npu_map *map, uint64_t generation)
-{
-	struct engine_map message = {
-		.address = map->address,
-		.bytes = map->bytes,
-		.offset = map->offset,
-		.generation = generation,
-		.flags = map->flags & NPU_MAP_READ_ONLY ? ENGINE_MAP_READ_ONLY : 0,
-	};
-
-	if (!engine->killed)
-		board_channel_send_memory(&engine->channel, ENGINE_MAP, &message, sizeof(message),
-					  map->mem->backend);
-}
-
-void board_engine_map(struct board_engine *engine, const struct npu_map *map)
-{
-	engine_map(engine, map, map->generation);
-}
-
 static void engine_unmap(struct board_engine *engine, uint64_t address, uint64_t bytes,
 			 uint64_t generation)
 {
@@ -83,6 +63,29 @@ static void engine_unmap(struct board_engine *engine, uint64_t address, uint64_t
 	};
 
 	board_engine_say(engine, ENGINE_UNMAP, &message, sizeof(message));
+}
+
+/* Of memory that engines cannot reach (a card's host memory) they get the generation only. */
+static void engine_map(struct board_engine *engine, const struct npu_map *map, uint64_t generation)
+{
+	struct engine_map message = {
+		.address = map->address,
+		.bytes = map->bytes,
+		.offset = map->offset,
+		.generation = generation,
+		.flags = map->flags & NPU_MAP_READ_ONLY ? ENGINE_MAP_READ_ONLY : 0,
+	};
+
+	if (!map->mem->backend)
+		engine_unmap(engine, map->address, map->bytes, generation);
+	else if (!engine->killed)
+		board_channel_send_memory(&engine->channel, ENGINE_MAP, &message, sizeof(message),
+					  map->mem->backend);
+}
+
+void board_engine_map(struct board_engine *engine, const struct npu_map *map)
+{
+	engine_map(engine, map, map->generation);
 }
 
 void board_engine_unmap(struct board_engine *engine, const struct npu_map *map)
@@ -165,12 +168,13 @@ void board_engine_abort(struct board_engine *engine, uint32_t core, uint64_t run
 /* Each map holds the newest generation: what was unmapped since is not there either. */
 static void replay_maps(struct board_engine *engine)
 {
+	const struct board_upper *upper = engine->space->board->upper;
 	struct npu_session *session = engine->space->session;
 	uint64_t cursor = 0, address = NPU_WINDOW_BASE;
 	struct npu_map *map;
 	bool any = false;
 
-	while ((map = npu_session_map_next(session, &cursor))) {
+	while ((map = upper->map_next(session, &cursor))) {
 		engine_map(engine, map, session->map_generation);
 		any = true;
 	}
@@ -185,6 +189,7 @@ static void replay_maps(struct board_engine *engine)
 void board_engine_replay(struct board_engine *engine)
 {
 	struct board_space *space = engine->space;
+	const struct board_upper *upper = space->board->upper;
 	struct npu_session *session = space->session;
 	struct engine_start start = space->failed;
 	struct npu_module *module;
@@ -192,19 +197,19 @@ void board_engine_replay(struct board_engine *engine)
 	struct npu_ctx *ctx;
 	uint64_t cursor;
 
-	npu_core_lock(space->board->core);
+	upper->lock(space->board);
 	replay_maps(engine);
-	for (cursor = 0; (ctx = npu_session_ctx_next(session, &cursor));)
+	for (cursor = 0; (ctx = upper->ctx_next(session, &cursor));)
 		board_engine_context(engine, ctx, false);
-	for (cursor = 0; (module = npu_session_module_next(session, &cursor));) {
+	for (cursor = 0; (module = upper->module_next(session, &cursor));) {
 		if (module->state != NPU_MODULE_FAILED)
 			board_engine_module(engine, module, module->state == NPU_MODULE_LOADING);
 	}
-	for (cursor = 0; (queue = npu_session_queue_next(session, &cursor));) {
+	for (cursor = 0; (queue = upper->queue_next(session, &cursor));) {
 		if (!board_space_ring_awaited(space, queue->slot))
 			board_engine_queue(engine, queue);
 	}
-	npu_core_unlock(space->board->core);
+	upper->unlock(space->board);
 	start.kind = NPU_FAULT_ENGINE;
 	if (engine_expect(engine, ENGINE_START, 0))
 		board_engine_say(engine, ENGINE_START, &start, sizeof(start));
@@ -223,8 +228,9 @@ static void module_done(struct board_engine *engine, const struct board_expect *
 	struct board_space *space = engine->space;
 
 	if (expect->report && !space->stopping)
-		npu_core_module_done(space->board->core, space->session, expect->id, status,
-				     expect->funcs, status ? 0 : expect->count, text);
+		space->board->upper->module_done(space->board, space->session, expect->id,
+						 status, expect->funcs,
+						 status ? 0 : expect->count, text);
 }
 
 static void module_answer(struct board_engine *engine, const struct board_expect *expect,
@@ -243,7 +249,7 @@ static void engine_answer(struct board_channel *channel, const struct engine_ack
 	struct board_expect *expect = engine->expects;
 
 	if (!expect || expect->seq != ack->seq) {
-		if (ack->status && sim_log_limit_ok(&space->board->limit))
+		if (ack->status && sim_log_limit_ok(&space->limit))
 			sim_log(SIM_LOG_WARNING, "session %llu: engine %d refused a message: %s %s",
 				(unsigned long long)space->id, (int)engine->pid,
 				strerror(-ack->status), ack->text);
@@ -278,14 +284,16 @@ static void engine_funcs(struct board_channel *channel, const struct engine_func
 	struct board_expect *expect = engine->expects;
 	struct npu_core_func *all;
 
-	/* Only for the message that is being acted on. */
+	/* Only for the message that is being acted on; the first one says how many there are. */
 	if (!expect || expect->seq != channel->answered + 1 || expect->type != ENGINE_MODULE ||
 	    funcs->module != expect->id || funcs->first != expect->count || !funcs->count ||
 	    funcs->count > ENGINE_FUNCS_MAX || funcs->total > NPU_CORE_MAX_FUNCS ||
+	    (expect->count && funcs->total != expect->total) || funcs->total < expect->count ||
 	    funcs->count > funcs->total - expect->count) {
 		channel->broken = "names kernels that it was not asked for";
 		return;
 	}
+	expect->total = funcs->total;
 	if (!expect->report) {
 		expect->count += funcs->count;
 		return;
@@ -317,15 +325,16 @@ static void engine_fault(struct board_channel *channel, const struct engine_faul
 		channel->broken = "reports a fault that does not exist";
 		return;
 	}
+	engine->faulted = true;
 	if (space->stopping)
 		return;
-	if (sim_log_limit_ok(&space->board->limit))
+	if (sim_log_limit_ok(&space->limit))
 		sim_log(SIM_LOG_WARNING, "session %llu: task %llu in ring %u failed: fault %u at "
 			"0x%llx, module %u function %u block %u",
 			(unsigned long long)space->id, (unsigned long long)fault->fault.task,
 			fault->slot, fault->fault.kind, (unsigned long long)fault->fault.address,
 			fault->fault.module, fault->fault.func, fault->fault.block);
-	npu_core_fault(space->board->core, space->session, fault->slot, &fault->fault);
+	space->board->upper->fault(space->board, space->session, fault->slot, &fault->fault);
 	board_engine_look(engine);
 }
 

@@ -13,7 +13,7 @@ void board_engine_say(struct board_engine *engine, enum engine_msg_type type, co
 		      size_t bytes);
 /* All that the space has, and START. */
 void board_engine_replay(struct board_engine *engine);
-/* It died: if it was loading an image, that load has failed. */
+/* It died of something: if it was loading an image, that load has failed. */
 void board_engine_fail_load(struct board_engine *engine);
 /* Frees what is still expected. */
 void board_engine_forget(struct board_engine *engine);

@@ -67,13 +67,35 @@ static void memory_reached(struct board_job *mark)
 	free(memory);
 }
 
+static void memory_release(struct board_memory *memory)
+{
+	board_release_file(memory->release, &memory->mark, memory->fd, memory->bytes,
+			   memory_reached);
+	memory->fd = -1;
+}
+
+static void memory_filled(struct board_job *job)
+{
+	struct board_memory *memory = sim_container(job, struct board_memory, filling);
+
+	memory->fill = NULL;
+	if (!memory->refs)
+		memory_release(memory);
+}
+
+void board_memory_populate(struct board_memory *memory, struct board_release *fill)
+{
+	memory->fill = fill;
+	board_release_populate(fill, &memory->filling, memory->fd, memory->bytes, memory_filled);
+}
+
 void board_memory_unref(struct board_memory *memory)
 {
 	if (!memory || --memory->refs)
 		return;
-	board_release_file(memory->release, memory->fd, memory->bytes);
-	memory->fd = -1;
-	board_release_mark(memory->release, &memory->mark, memory_reached);
+	/* The piece that is being populated goes on in the file: memory_filled() sees to it. */
+	if (!memory->fill || board_release_cancel(memory->fill, &memory->filling))
+		memory_release(memory);
 }
 
 void board_memory_retire(struct board_memory *memory, void (*retired)(void *arg), void *arg)

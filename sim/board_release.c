@@ -11,11 +11,14 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "sim/sim_fd.h"
 
-enum job_kind { JOB_CLOSE, JOB_FILE, JOB_PUNCH, JOB_POPULATE, JOB_MARK };
+#define POPULATE_PIECE (16ull << 20)
+
+enum job_kind { JOB_CLOSE, JOB_FILE, JOB_PUNCH, JOB_UNMAP, JOB_POPULATE, JOB_MARK };
 
 struct job_list {
 	struct board_job *first, **last;
@@ -29,7 +32,7 @@ struct board_release {
 	pthread_cond_t wake;
 	struct job_list todo;
 	struct job_list marks;
-	uint64_t backlog; /* bytes of JOB_FILE */
+	uint64_t backlog; /* bytes of JOB_FILE and JOB_POPULATE */
 	bool ending;
 };
 
@@ -42,19 +45,26 @@ static void job_list_init(struct job_list *list)
 static void job_list_push(struct job_list *list, struct board_job *job)
 {
 	job->next = NULL;
+	job->at = list->last;
 	*list->last = job;
 	list->last = &job->next;
+}
+
+static void job_list_take(struct job_list *list, struct board_job *job)
+{
+	*job->at = job->next;
+	if (job->next)
+		job->next->at = job->at;
+	else
+		list->last = job->at;
 }
 
 static struct board_job *job_list_pop(struct job_list *list)
 {
 	struct board_job *job = list->first;
 
-	if (job) {
-		list->first = job->next;
-		if (!list->first)
-			list->last = &list->first;
-	}
+	if (job)
+		job_list_take(list, job);
 	return job;
 }
 
@@ -62,14 +72,49 @@ static void job_run(struct board_job *job)
 {
 	int r = 0;
 
+	if (job->kind == JOB_UNMAP)
+		munmap((void *)(uintptr_t)job->offset, job->bytes);
 	/* A failure leaves pages that are nobody else's; closing gives them back in the end. */
 	if (job->kind == JOB_FILE || job->kind == JOB_PUNCH)
 		r = fallocate(job->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			      (off_t)job->offset, (off_t)job->bytes);
-	else if (job->kind == JOB_POPULATE)
-		r = fallocate(job->fd, 0, 0, (off_t)job->bytes);
 	(void)r;
 	sim_fd_close(&job->fd);
+}
+
+/* With the lock held. */
+static void release_tell(struct board_release *self, struct board_job *job)
+{
+	bool first = !self->marks.first;
+
+	job_list_push(&self->marks, job);
+	if (first)
+		eventfd_write(self->source.fd, 1);
+}
+
+/* The next piece; with the lock held, which is given up meanwhile. bytes: what is left. */
+static void release_populate(struct board_release *self, struct board_job *job)
+{
+	uint64_t piece = job->bytes < POPULATE_PIECE ? job->bytes : POPULATE_PIECE;
+	int r = -1;
+
+	job->queued = false;
+	if (!self->ending) {
+		pthread_mutex_unlock(&self->lock);
+		r = fallocate(job->fd, 0, (off_t)job->offset, (off_t)piece);
+		pthread_mutex_lock(&self->lock);
+	}
+	if (r < 0 || job->cancelled)
+		piece = job->bytes;
+	job->offset += piece;
+	job->bytes -= piece;
+	self->backlog -= piece;
+	if (job->bytes) {
+		job->queued = true;
+		job_list_push(&self->todo, job);
+	} else {
+		release_tell(self, job);
+	}
 }
 
 static void *release_thread(void *arg)
@@ -91,16 +136,22 @@ static void *release_thread(void *arg)
 			continue;
 		}
 		if (job->kind == JOB_MARK) {
-			job_list_push(&self->marks, job);
-			eventfd_write(self->source.fd, 1);
+			release_tell(self, job);
+			continue;
+		}
+		if (job->kind == JOB_POPULATE) {
+			release_populate(self, job);
 			continue;
 		}
 		pthread_mutex_unlock(&self->lock);
 		job_run(job);
 		pthread_mutex_lock(&self->lock);
-		if (job->kind == JOB_FILE)
+		if (job->kind == JOB_FILE) {
 			self->backlog -= job->bytes;
-		free(job);
+			release_tell(self, job);
+		} else {
+			free(job);
+		}
 	}
 	pthread_mutex_unlock(&self->lock);
 	return NULL;
@@ -175,11 +226,15 @@ void board_release_free(struct board_release *self)
 
 static void release_push(struct board_release *self, struct board_job *job)
 {
+	bool first;
+
 	pthread_mutex_lock(&self->lock);
+	first = !self->todo.first;
 	job_list_push(&self->todo, job);
-	if (job->kind == JOB_FILE)
+	if (job->kind == JOB_FILE || job->kind == JOB_POPULATE)
 		self->backlog += job->bytes;
-	pthread_cond_signal(&self->wake);
+	if (first)
+		pthread_cond_signal(&self->wake);
 	pthread_mutex_unlock(&self->lock);
 }
 
@@ -200,9 +255,13 @@ void board_release_close(struct board_release *self, int fd)
 	release_give(self, (struct board_job){ .kind = JOB_CLOSE, .fd = fd });
 }
 
-void board_release_file(struct board_release *self, int fd, uint64_t bytes)
+void board_release_file(struct board_release *self, struct board_job *job, int fd, uint64_t bytes,
+			void (*reached)(struct board_job *job))
 {
-	release_give(self, (struct board_job){ .kind = JOB_FILE, .fd = fd, .bytes = bytes });
+	*job = (struct board_job){
+		.kind = JOB_FILE, .fd = fd, .bytes = bytes, .reached = reached,
+	};
+	release_push(self, job);
 }
 
 uint64_t board_release_backlog(struct board_release *self)
@@ -229,10 +288,35 @@ void board_release_range(struct board_release *self, int fd, uint64_t offset, ui
 		.kind = JOB_PUNCH, .fd = fd, .offset = offset, .bytes = bytes });
 }
 
-void board_release_populate(struct board_release *self, int fd, uint64_t bytes)
+void board_release_unmap(struct board_release *self, void *map, size_t bytes)
 {
-	release_give_copy(self, (struct board_job){
-		.kind = JOB_POPULATE, .fd = fd, .bytes = bytes });
+	release_give(self, (struct board_job){
+		.kind = JOB_UNMAP, .fd = -1, .offset = (uintptr_t)map, .bytes = bytes });
+}
+
+void board_release_populate(struct board_release *self, struct board_job *job, int fd,
+			    uint64_t bytes, void (*reached)(struct board_job *job))
+{
+	*job = (struct board_job){
+		.kind = JOB_POPULATE, .queued = true, .fd = fd, .bytes = bytes, .reached = reached,
+	};
+	release_push(self, job);
+}
+
+bool board_release_cancel(struct board_release *self, struct board_job *job)
+{
+	bool queued;
+
+	pthread_mutex_lock(&self->lock);
+	queued = job->queued;
+	if (queued) {
+		job->queued = false;
+		job_list_take(&self->todo, job);
+		self->backlog -= job->bytes;
+	}
+	job->cancelled = true;
+	pthread_mutex_unlock(&self->lock);
+	return queued;
 }
 
 void board_release_mark(struct board_release *self, struct board_job *mark,

@@ -22,7 +22,6 @@
 struct packet {
 	struct packet *next;
 	struct board_reply_fds fds; /* owned */
-	uint64_t ticket;            /* of a held one */
 	size_t len;
 	char data[];
 };
@@ -35,8 +34,7 @@ struct connection {
 	void *peer;
 	pid_t pid;
 	struct packet *first, **last;
-	struct packet *held; /* answers that wait for board_socket_resume() */
-	unsigned int queued; /* both lists */
+	unsigned int queued;
 	bool broken; /* ends when the callback that found it returns */
 };
 
@@ -77,7 +75,6 @@ static void connection_free(struct connection *conn)
 	board_loop_delete(conn->socket->loop, &conn->source);
 	close(conn->source.fd);
 	packets_free(conn->first);
-	packets_free(conn->held);
 	free(conn);
 }
 
@@ -139,7 +136,6 @@ static int packet_new(const void *data, size_t len, const struct board_reply_fds
 		return -ENOMEM;
 	packet->next = NULL;
 	packet->fds.count = 0;
-	packet->ticket = 0;
 	packet->len = len;
 	memcpy(packet->data, data, len);
 	for (unsigned int i = 0; fds && i < fds->count; i++) {
@@ -155,17 +151,8 @@ static int packet_new(const void *data, size_t len, const struct board_reply_fds
 	return 0;
 }
 
-static void connection_push(struct connection *conn, struct packet *packet)
-{
-	if (!conn->first)
-		board_loop_modify(conn->socket->loop, &conn->source, EPOLLIN | EPOLLOUT);
-	packet->next = NULL;
-	*conn->last = packet;
-	conn->last = &packet->next;
-}
-
 static int connection_queue(struct connection *conn, const void *data, size_t len,
-			    const struct board_reply_fds *fds, uint64_t ticket)
+			    const struct board_reply_fds *fds)
 {
 	struct packet *packet;
 	int r;
@@ -175,14 +162,11 @@ static int connection_queue(struct connection *conn, const void *data, size_t le
 	r = packet_new(data, len, fds, &packet);
 	if (r < 0)
 		return r;
+	if (!conn->first)
+		board_loop_modify(conn->socket->loop, &conn->source, EPOLLIN | EPOLLOUT);
 	conn->queued++;
-	if (ticket) {
-		packet->ticket = ticket;
-		packet->next = conn->held;
-		conn->held = packet;
-	} else {
-		connection_push(conn, packet);
-	}
+	*conn->last = packet;
+	conn->last = &packet->next;
 	return 0;
 }
 
@@ -198,7 +182,7 @@ static void connection_send(struct connection *conn, void *data, size_t len,
 		r = packet_send(conn->source.fd, data, len, NULL);
 	}
 	if (r == -EAGAIN)
-		r = connection_queue(conn, data, len, fds, 0);
+		r = connection_queue(conn, data, len, fds);
 	if (r < 0)
 		conn->broken = true;
 }
@@ -229,17 +213,13 @@ static void connection_call(struct connection *conn, size_t bytes)
 	struct board_socket *self = conn->socket;
 	struct npu_msg *head = (struct npu_msg *)self->packet;
 	struct board_reply_fds fds = { .count = 0 };
-	uint64_t ticket = 0;
-	int r = self->ops->call(self->arg, conn->peer, head->nr, head + 1, bytes, &fds, &ticket);
+	int r = self->ops->call(self->arg, conn->peer, head->nr, head + 1, bytes, &fds);
 
 	if (r < 0)
 		fds.count = 0;
 	head->result = r < 0 ? r : 0;
 	head->type = NPU_MSG_REPLY;
-	if (r != BOARD_CALL_HELD)
-		connection_send(conn, head, sizeof(*head) + bytes, &fds);
-	else if (connection_queue(conn, head, sizeof(*head) + bytes, &fds, ticket) < 0)
-		conn->broken = true;
+	connection_send(conn, head, sizeof(*head) + bytes, &fds);
 }
 
 /* Gives the received fds to the releaser. Returns whether there were any. */
@@ -458,30 +438,24 @@ void board_socket_event(struct board_socket *self, uint64_t connection,
 	}
 }
 
-void board_socket_resume(struct board_socket *self, uint64_t ticket)
+bool board_socket_takes_events(struct board_socket *self, uint64_t connection)
 {
 	for (struct connection *conn = self->connections; conn; conn = conn->next) {
-		for (struct packet **at = &conn->held; *at; at = &(*at)->next) {
-			struct packet *packet = *at;
-
-			if (packet->ticket != ticket)
-				continue;
-			*at = packet->next;
-			/* By the queue: what breaks then shows in the connection's callback. */
-			connection_push(conn, packet);
-			return;
-		}
+		if (conn->id == connection)
+			return !conn->first;
 	}
+	return true;
 }
 
-static int socket_holder(const char *path, const struct sockaddr_un *address, pid_t *ret_holder)
+static int socket_holder(const char *path, int type, const struct sockaddr_un *address,
+			 pid_t *ret_holder)
 {
 	cleanup(sim_fd_close) int fd = -1;
 	struct ucred peer = { .pid = 0 };
 	socklen_t len = sizeof(peer);
 	struct stat st;
 
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	if (lstat(path, &st) < 0)
@@ -499,7 +473,7 @@ static int socket_holder(const char *path, const struct sockaddr_un *address, pi
 	return -EADDRINUSE;
 }
 
-int board_socket_listen(const char *path, uid_t owner, int *ret_fd, pid_t *ret_holder)
+int board_socket_listen(const char *path, int type, uid_t owner, int *ret_fd, pid_t *ret_holder)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	cleanup(sim_fd_close) int fd = -1;
@@ -509,10 +483,10 @@ int board_socket_listen(const char *path, uid_t owner, int *ret_fd, pid_t *ret_h
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
-	r = socket_holder(path, &address, ret_holder);
+	r = socket_holder(path, type, &address, ret_holder);
 	if (r < 0)
 		return r;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	mask = umask(0177);

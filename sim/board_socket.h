@@ -2,6 +2,7 @@
 #ifndef NPU_SIM_BOARD_SOCKET_H
 #define NPU_SIM_BOARD_SOCKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,7 +24,6 @@
 #define BOARD_SOCKET_QUEUE 512u
 #define BOARD_SOCKET_CONNECTIONS 64u
 #define BOARD_REPLY_FDS 4u
-#define BOARD_CALL_HELD 1
 
 struct board_socket;
 
@@ -38,11 +38,10 @@ struct board_socket_ops {
 	int (*opened)(void *arg, uint64_t connection, void **ret_peer);
 	/*
 	 * One call: data has `bytes` of the caller's struct (at least a struct npu_head), answered
-	 * in place with as many. Returns the result; with an error no fd is sent. BOARD_CALL_HELD:
-	 * the result is 0, but the answer waits for board_socket_resume() with *ret_ticket.
+	 * in place with as many. Returns the result; with an error no fd is sent.
 	 */
 	int (*call)(void *arg, void *peer, unsigned int nr, void *data, size_t bytes,
-		    struct board_reply_fds *ret_fds, uint64_t *ret_ticket);
+		    struct board_reply_fds *ret_fds);
 	/* The connection ended: nothing can be sent to it any more. */
 	void (*closed)(void *arg, void *peer);
 };
@@ -57,13 +56,17 @@ void board_socket_free(struct board_socket *socket);
 void board_socket_event(struct board_socket *socket, uint64_t connection,
 			const struct npu_event *event);
 
-/* Sends a held answer. A ticket whose connection is gone is ignored. */
-void board_socket_resume(struct board_socket *socket, uint64_t ticket);
+/*
+ * False while something waits to be sent on that connection: then event records had better wait
+ * where they are, since their number is bounded there. The loop turns when that has changed.
+ */
+bool board_socket_takes_events(struct board_socket *socket, uint64_t connection);
 
 /*
- * Makes the listening socket: mode 0600, belonging to owner. A stale socket is replaced.
+ * Makes the listening socket: of that type (SOCK_*), mode 0600, belonging to owner. A stale socket
+ * is replaced.
  * -EADDRINUSE: somebody listens there (*ret_holder: who). Else what the kernel said.
  */
-int board_socket_listen(const char *path, uid_t owner, int *ret_fd, pid_t *ret_holder);
+int board_socket_listen(const char *path, int type, uid_t owner, int *ret_fd, pid_t *ret_holder);
 
 #endif

@@ -13,15 +13,17 @@
 #include "sim/board_engine.h"
 #include "sim/sim_fd.h"
 
-#define SPACE_TOKENS 64u             /* engine starts in a burst */
-#define SPACE_TOKEN_NS (10 * SIM_MS) /* and one more each */
+#define DEATHS_SPAN (3000 * SIM_MS)
+#define HASTY_LIFE (1000 * SIM_MS)
+#define PAUSE_FIRST (10 * SIM_MS)
+#define PAUSE_MOST (1000 * SIM_MS)
 
 static void ring_reopen(struct board_space *space, uint32_t slot);
 
 static void space_close(struct board_space *space)
 {
 	if (space->map)
-		munmap(space->map, NPU_SLAB_SIZE);
+		board_release_unmap(space->board->release, space->map, NPU_SLAB_SIZE);
 	space->map = NULL;
 	sim_fd_close(&space->doorbell_fd);
 	sim_fd_close(&space->completion_fd);
@@ -74,8 +76,6 @@ int board_space_new(struct board *board, struct npu_session *session,
 	space->board = board;
 	space->session = session;
 	space->id = session->obj.id;
-	space->tokens = SPACE_TOKENS;
-	space->token_ns = sim_now();
 	r = space_open(space);
 	if (r < 0) {
 		space_close(space);
@@ -95,7 +95,7 @@ static void space_retired(void *arg)
 	struct board_space *space = arg;
 
 	if (!space->board->ending)
-		npu_core_space_gone(space->board->core, space->session);
+		space->board->upper->space_gone(space->board, space->session);
 	free(space);
 }
 
@@ -145,6 +145,14 @@ void board_space_lose(struct board_space *space, const char *why)
 		board_engine_kill(space->engine, NPU_FAULT_LOST, NULL);
 }
 
+/* 10 ms, 20 ms ... 1 s. */
+static uint64_t space_pause(unsigned int nth)
+{
+	uint64_t pause = PAUSE_FIRST << (nth < 7 ? nth : 7);
+
+	return pause < PAUSE_MOST ? pause : PAUSE_MOST;
+}
+
 /* True when the last deaths came too fast. */
 static bool space_dies_again(struct board_space *space)
 {
@@ -152,40 +160,38 @@ static bool space_dies_again(struct board_space *space)
 
 	space->deaths[space->death_next++ % SPACE_DEATHS] = now;
 	oldest = space->deaths[space->death_next % SPACE_DEATHS];
-	return oldest && now - oldest < 1000 * SIM_MS;
+	return oldest && now - oldest < DEATHS_SPAN;
 }
 
-void board_space_engine_ended(struct board_space *space, bool progress)
+void board_space_engine_ended(struct board_space *space, const struct board_space_end *end)
 {
-	for (uint32_t slot = 0; slot < NPU_MAX_QUEUES; slot++) {
-		if (space->stopping_slots[slot / 64] & 1ull << slot % 64)
-			board_space_ring_closed(space, slot);
-	}
 	if (space->ended) {
 		space_finish(space);
 		return;
 	}
-	if (progress)
+	for (uint32_t slot = 0; slot < NPU_MAX_QUEUES; slot++) {
+		if (board_space_ring_busy(space, slot))
+			board_space_ring_closed(space, slot);
+	}
+	/* That it did something is its claim: what costs the board is paced whatever it says. */
+	if (end->life_ns >= HASTY_LIFE)
+		space->hasty = 0;
+	else if (!end->fault && space->hasty++)
+		space->respawn_ns = sim_now() + space_pause(space->hasty - 2);
+	if (end->progress)
 		memset(space->deaths, 0, sizeof(space->deaths));
-	if (!progress && !space->stopping && !space->lost && space_dies_again(space))
+	if (!end->progress && !space->stopping && !space->lost && space_dies_again(space))
 		board_space_lose(space, "its engines die as fast as they are started");
 }
 
-bool board_space_may_start(struct board_space *space, uint64_t now)
+void board_space_engine_refused(struct board_space *space)
 {
-	uint64_t more = (now - space->token_ns) / SPACE_TOKEN_NS;
+	space->respawn_ns = sim_now() + space_pause(2 + space->refused++);
+}
 
-	if (space->lost || space->stopping || !space->wanted || now < space->respawn_ns)
-		return false;
-	space->tokens = more > SPACE_TOKENS - space->tokens ? SPACE_TOKENS :
-							      space->tokens + (uint32_t)more;
-	space->token_ns += more * SPACE_TOKEN_NS;
-	if (!space->tokens) {
-		space->respawn_ns = space->token_ns + SPACE_TOKEN_NS;
-		return false;
-	}
-	space->tokens--;
-	return true;
+bool board_space_wants_engine(const struct board_space *space)
+{
+	return !space->engine && space->wanted && !space->lost && !space->stopping;
 }
 
 void board_space_failed(struct board_space *space, uint32_t slot, uint64_t head, uint32_t kind)
@@ -232,6 +238,11 @@ static void ring_init(struct board_space *space, const struct npu_queue *queue)
 	__atomic_store_n(&ring->armed, 1, __ATOMIC_RELEASE);
 }
 
+bool board_space_ring_busy(const struct board_space *space, uint32_t slot)
+{
+	return space->stopping_slots[slot / 64] >> slot % 64 & 1;
+}
+
 bool board_space_ring_awaited(struct board_space *space, uint32_t slot)
 {
 	for (struct board_reopen *reopen = space->reopens; reopen; reopen = reopen->next) {
@@ -245,7 +256,7 @@ int board_space_ring_open(struct board_space *space, const struct npu_queue *que
 {
 	struct board_reopen *reopen;
 
-	if (!(space->stopping_slots[queue->slot / 64] & 1ull << queue->slot % 64)) {
+	if (!board_space_ring_busy(space, queue->slot)) {
 		ring_init(space, queue);
 		return 0;
 	}
@@ -270,6 +281,7 @@ void board_space_ring_close(struct board_space *space, uint32_t slot)
 /* The slot is free: for the queue that waits for it, unless that has gone meanwhile, too. */
 static void ring_reopen(struct board_space *space, uint32_t slot)
 {
+	const struct board_upper *upper = space->board->upper;
 	struct board_reopen **at = &space->reopens;
 	struct npu_queue *queue;
 
@@ -281,14 +293,14 @@ static void ring_reopen(struct board_space *space, uint32_t slot)
 			continue;
 		}
 		*at = reopen->next;
-		queue = space->stopping ? NULL : npu_session_queue_at(space->session, slot);
+		queue = space->stopping ? NULL : upper->queue_at(space->session, slot);
 		if (queue) {
 			ring_init(space, queue);
 			if (space->engine)
 				board_engine_queue(space->engine, queue);
 		}
 		if (!space->board->ending)
-			board_socket_resume(space->board->socket, reopen->ticket);
+			upper->ring_opened(space->board, space->session, slot);
 		free(reopen);
 	}
 }
@@ -298,6 +310,10 @@ void board_space_ring_closed(struct board_space *space, uint32_t slot)
 	struct npu_ring_ctrl *ring = board_space_ring(space, slot);
 
 	space->stopping_slots[slot / 64] &= ~(1ull << slot % 64);
+	if (space->stopping) {
+		ring_reopen(space, slot);
+		return; /* the slab goes */
+	}
 	memset(ring, 0, sizeof(*ring));
 	ring->state = NPU_RING_FREE;
 	/* 128 KiB, so at once; the releaser might come to it when the next queue is there. */
@@ -334,7 +350,7 @@ uint64_t board_space_queued(struct board_space *space)
 	struct npu_queue *queue;
 	uint64_t cursor = 0, sum = 0;
 
-	while ((queue = npu_session_queue_next(space->session, &cursor))) {
+	while ((queue = space->board->upper->queue_next(space->session, &cursor))) {
 		struct npu_ring_ctrl *ring = board_space_ring(space, queue->slot);
 		uint64_t n = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED) -
 			     __atomic_load_n(&ring->done, __ATOMIC_RELAXED);

@@ -9,6 +9,7 @@
 #include "sim/board.h"
 #include "sim/board_memory.h"
 #include "sim/engine_proto.h"
+#include "sim/sim_log.h"
 
 /*
  * board_space - an address space: what one session shares with its engine.
@@ -21,7 +22,8 @@
 
 struct board_engine;
 
-#define SPACE_DEATHS 5u /* without a finished task within a second: the space is lost */
+#define SPACE_DEATHS 5u /* without a finished task within three seconds: the space is lost */
+#define BOARD_CALL_HELD 1 /* see board_space_ring_open() */
 
 /* A QUEUE_DONE that waits. */
 struct board_wait {
@@ -34,7 +36,7 @@ struct board_wait {
 struct board_reopen {
 	struct board_reopen *next;
 	uint32_t slot;
-	uint64_t ticket; /* of the answer that waits */
+	uint64_t ticket; /* for who is above */
 };
 
 struct board_space {
@@ -53,10 +55,12 @@ struct board_space {
 	bool tell_lost; /* the rules do not know yet */
 	bool stopping; /* the session ends */
 	bool ended;    /* last command came; waits for the engine's end */
-	uint64_t respawn_ns;
+	uint64_t respawn_ns; /* no engine is started before */
+	unsigned int hasty;  /* engines in a row that ended soon, and not after a fault */
+	unsigned int refused; /* starts in a row that failed */
 	uint32_t starts;
-	uint32_t tokens;     /* engine starts that are left, see space_may_start */
-	uint64_t token_ns;
+	uint64_t turn;       /* of its last start, among those of all spaces */
+	struct sim_log_limit limit; /* for what its client can cause */
 	uint64_t deaths[SPACE_DEATHS]; /* times of the last ones */
 	unsigned int death_next;
 
@@ -78,13 +82,19 @@ void board_space_end(struct board_space *space);
 /* Never again an engine: closes the life pipe, ends the engine. May be called twice. */
 void board_space_lose(struct board_space *space, const char *why);
 
-/*
- * Its engine was reaped (space->engine is NULL), having finished tasks or not, or could not be
- * started. Decides what follows.
- */
-void board_space_engine_ended(struct board_space *space, bool progress);
-/* An engine may be started now; if not, respawn_ns says when. */
-bool board_space_may_start(struct board_space *space, uint64_t now);
+/* How an engine ended; but for its life, by its own account. */
+struct board_space_end {
+	bool progress; /* had finished tasks */
+	bool fault;    /* in order, after a fault that it had reported */
+	uint64_t life_ns;
+};
+
+/* Its engine was reaped (space->engine is NULL). Decides what follows. */
+void board_space_engine_ended(struct board_space *space, const struct board_space_end *end);
+/* The board could not start one (nobody's fault): tries again later. */
+void board_space_engine_refused(struct board_space *space);
+/* It is to have an engine, from respawn_ns on. */
+bool board_space_wants_engine(const struct board_space *space);
 /* Adds a task to those that the next engine must fail. */
 void board_space_failed(struct board_space *space, uint32_t slot, uint64_t head, uint32_t kind);
 
@@ -94,11 +104,13 @@ struct npu_slab_header *board_space_header(struct board_space *space);
 struct npu_ring_ctrl *board_space_ring(struct board_space *space, uint32_t slot);
 /*
  * Makes a ring fresh for a new queue. BOARD_CALL_HELD: once the engine has let go of the slot's
- * last one; then the engine is told of it, too, and the answer of the call (board.ticket) is sent.
+ * last one; then the engine is told of it, too, and so is who is above (board.ticket).
  * -ENOMEM.
  */
 int board_space_ring_open(struct board_space *space, const struct npu_queue *queue);
-/* True while the above is still to come. */
+/* The engine has not let go of the slot's last ring. */
+bool board_space_ring_busy(const struct board_space *space, uint32_t slot);
+/* True while a ring that was held is still to be opened. */
 bool board_space_ring_awaited(struct board_space *space, uint32_t slot);
 /* Its queue ends. Without an engine that may still use it, the ring's memory is given back. */
 void board_space_ring_close(struct board_space *space, uint32_t slot);

@@ -7,7 +7,11 @@
  * An engine that sleeps wakes by its doorbell. The board watches that eventfd, edge-triggered, and
  * reads it never: EPOLLIN is there for the wake-up, EPOLLOUT because an engine that drained it
  * before we looked must not hide the write. It is watched only after a second of rest, and one
- * more look follows 50 ms later, for what began while the watch was set up.
+ * more look follows 50 ms later, for what began while the watch was set up. When it was rung it is
+ * not watched until the next look, so a client that rings all the time wakes us only so often.
+ *
+ * Starts of engines are work in the loop that a client can cause: a budget for all of them
+ * together, which goes to the spaces in turn.
  */
 #include "config.h"
 
@@ -33,6 +37,10 @@
 #define SAMPLE_STEP (100 * SIM_MS)
 #define SAMPLE_SPAN (1000 * SIM_MS)
 #define ORPHAN_STEP (1000 * SIM_MS)
+
+#define START_TOKENS 64u            /* starts in a burst */
+#define START_TOKEN (20 * SIM_MS)   /* and one more each */
+#define STARTS_A_TURN 4u            /* of the loop */
 
 static void sooner(uint64_t *at, uint64_t when)
 {
@@ -108,6 +116,11 @@ static void doorbell_ready(struct board_source *source, uint32_t events)
 
 	(void)events;
 	sooner(&engine->tick_ns, sim_now() + LOOK_BUSY);
+	/* Once for adding it, once for the doorbell; then not again before the look. */
+	if (engine->doorbell_fresh)
+		engine->doorbell_fresh = false;
+	else
+		doorbell_unwatch(engine);
 }
 
 static void doorbell_watch(struct board_engine *engine)
@@ -116,6 +129,7 @@ static void doorbell_watch(struct board_engine *engine)
 		return;
 	engine->doorbell.fd = engine->space->doorbell_fd;
 	engine->doorbell.ready = doorbell_ready;
+	engine->doorbell_fresh = true;
 	if (board_loop_add(engine->space->board->loop, &engine->doorbell,
 			   EPOLLIN | EPOLLOUT | EPOLLET) < 0)
 		engine->doorbell.fd = -1;
@@ -275,12 +289,54 @@ static void engine_watch(struct board_engine *engine, uint64_t now)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-static void space_start(struct board_space *space, uint64_t now)
+static void space_start(struct board_space *space)
 {
-	if (board_space_may_start(space, now) && board_engine_start(space) < 0) {
-		space->respawn_ns = now + 50 * SIM_MS;
-		board_space_engine_ended(space, false);
+	struct board *board = space->board;
+
+	space->turn = ++board->start_turn;
+	if (board_engine_start(space) == 0)
+		space->refused = 0;
+	else if (board->nursery_dead || !board->nursery)
+		board_space_lose(space, "no engine can be started any more");
+	else
+		board_space_engine_refused(space);
+}
+
+/* Who waits since longest; NULL: nobody may start one now. */
+static struct board_space *watch_next_start(struct board *board, uint64_t now)
+{
+	struct board_space *first = NULL;
+
+	for (struct board_space *space = board->spaces; space; space = space->next) {
+		if (board_space_wants_engine(space) && now >= space->respawn_ns &&
+		    (!first || space->turn < first->turn))
+			first = space;
 	}
+	return first;
+}
+
+static void watch_starts(struct board *board, uint64_t now)
+{
+	uint64_t more = (now - board->start_token_ns) / START_TOKEN;
+	struct board_space *space;
+
+	board->start_tokens = more > START_TOKENS - board->start_tokens ?
+				      START_TOKENS : board->start_tokens + (uint32_t)more;
+	board->start_token_ns += more * START_TOKEN;
+	for (unsigned int i = 0; i < STARTS_A_TURN && board->start_tokens; i++) {
+		space = watch_next_start(board, now);
+		if (!space)
+			break;
+		board->start_tokens--;
+		space_start(space);
+	}
+}
+
+static uint64_t watch_start_ns(const struct board *board, const struct board_space *space)
+{
+	uint64_t next = board->start_tokens ? 0 : board->start_token_ns + START_TOKEN;
+
+	return space->respawn_ns > next ? space->respawn_ns : next;
 }
 
 /* The rules hear of a lost space once: every load fails, and a fault says so. */
@@ -297,20 +353,20 @@ static void space_tell_lost(struct board_space *space)
 	for (;;) {
 		uint32_t id = 0;
 
-		npu_core_lock(board->core);
-		while ((module = npu_session_module_next(space->session, &cursor))) {
+		board->upper->lock(board);
+		while ((module = board->upper->module_next(space->session, &cursor))) {
 			if (module->state == NPU_MODULE_LOADING) {
 				id = (uint32_t)module->obj.id;
 				break;
 			}
 		}
-		npu_core_unlock(board->core);
+		board->upper->unlock(board);
 		if (!id)
 			break;
-		npu_core_module_done(board->core, space->session, id, -EIO, NULL, 0,
-				     "the session's engine is lost");
+		board->upper->module_done(board, space->session, id, -EIO, NULL, 0,
+					  "the session's engine is lost");
 	}
-	npu_core_fault(board->core, space->session, NPU_SLOT_NONE, &fault);
+	board->upper->fault(board, space->session, NPU_SLOT_NONE, &fault);
 }
 
 void board_watch_run(struct board *board)
@@ -319,13 +375,12 @@ void board_watch_run(struct board *board)
 	bool any = false;
 
 	while (board->bad_count)
-		npu_core_page_bad(board->core, board->bad_pages[--board->bad_count]);
+		board->upper->page_bad(board, board->bad_pages[--board->bad_count]);
+	watch_starts(board, now);
 	for (struct board_space *space = board->spaces, *next; space; space = next) {
 		next = space->next;
 		if (space->engine)
 			engine_watch(space->engine, now);
-		else if (space->wanted)
-			space_start(space, now);
 		if (space->tell_lost)
 			space_tell_lost(space);
 		any |= space->engine != NULL;
@@ -336,7 +391,7 @@ void board_watch_run(struct board *board)
 		board->health = NPU_HEALTH_DEGRADED;
 		sim_log(SIM_LOG_ERROR, "the nursery died: no new engine can be started; restart "
 			"npu-sim");
-		npu_core_health(board->core, board->health);
+		board->upper->health(board, board->health);
 	}
 	if (now >= board->orphans_ns) {
 		uint64_t grace_ns = board->options.orphan_grace_ms * SIM_MS;
@@ -356,8 +411,8 @@ uint64_t board_watch_next(struct board *board)
 		if (space->tell_lost)
 			return 0;
 		if (!engine) {
-			if (space->wanted && !space->lost && !space->stopping)
-				sooner(&next, space->respawn_ns);
+			if (board_space_wants_engine(space))
+				sooner(&next, watch_start_ns(board, space));
 			continue;
 		}
 		if (engine->killed)

@@ -8,9 +8,9 @@
 /*
  * board_watch - what the board does by the clock, and after each turn of the loop.
  *
- * It starts engines that are wanted, ends those that break the rules or do not answer, looks at the
- * state pages (time limits of kernels, aborts, waits, suspect engines), and measures how much the
- * cores are used. How often it looks:
+ * It starts engines that are wanted (about 50 a second, more in a burst), ends those that break the
+ * rules or do not answer, looks at the state pages (time limits of kernels, aborts, waits, suspect
+ * engines), and measures how much the cores are used. How often it looks:
  *   5 ms    while a kernel that was told to end has not
  *   10 ms   while kernels run, or somebody waits by WAIT; sooner when a time limit ends
  *   50 ms   while workers are awake, and for a second after

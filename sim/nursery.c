@@ -266,7 +266,7 @@ int nursery_spawn(struct nursery *nursery, int control_fd, struct nursery_child 
 	}
 	request.uid = nursery->config.uid + index;
 	r = nursery_send(nursery->socket, &request, sizeof(request), control_fd, MSG_DONTWAIT);
-	if (r == -EBADF || r == -ETOOMANYREFS || r == -ENOMEM)
+	if (r == -EBADF || r == -ETOOMANYREFS || r == -ENOMEM || r == -ENOBUFS || r == -EAGAIN)
 		return r; /* nothing was sent */
 	if (r == 0)
 		r = nursery_await(nursery, &reply, &pidfd);

@@ -67,8 +67,8 @@ int nursery_start(const struct nursery_config *config, struct nursery **ret);
  * Forks one engine. control_fd is one end of a SOCK_SEQPACKET pair; it is lent: the caller closes
  * its own copy afterwards, and keeps the other end. The engine may still be entering its sandbox on
  * return; if that fails it exits with SANDBOX_EXIT_STATUS.
- * -EAGAIN, -ENOMEM: the kernel refused a
- * process. -EPIPE: the nursery is dead, now or earlier; engines go on, but there can be no new one.
+ * -EAGAIN, -ENOMEM, -ENOBUFS: the kernel refused a process, or to pass the request on; try again
+ * later. -EPIPE: the nursery is dead, now or earlier; engines go on, but there can be no new one.
  * -ETIMEDOUT: it did not answer, and was killed. -EUSERS: all of uid_count uids are taken by live
  * engines. -EMFILE: no fd for the pidfd.
  */

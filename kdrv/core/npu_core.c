@@ -110,7 +110,7 @@ static int npu_core_setup(struct npu_core *core)
 	r = npu_random(core, &core->boot_id, sizeof(core->boot_id));
 	if (r < 0)
 		return r;
-	npu_table_init(&core->sessions, config->max_sessions, 32, seed, false);
+	npu_table_init(&core->sessions, config->max_sessions, 32, seed);
 	core->faults = npu_alloc_array(core, NPU_CORE_FAULTS, sizeof(*core->faults));
 	if (!core->faults)
 		return -ENOMEM;

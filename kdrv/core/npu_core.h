@@ -35,12 +35,14 @@
  *
  * Event records: a file's queue holds NPU_CORE_EVENTS. ENGINE, QUEUE and HEALTH records of the same
  * object replace an unread one; a session has at most NPU_CORE_EVENTS_FAULTS unread FAULT records,
- * more are not queued; when the queue is full the oldest record goes. The next record read then has
- * .lost > 0, and what was missed can be asked: ERROR_QUERY, FUNC_LOOKUP, WAIT, QUERY, OBJ_ENUM.
+ * more are not queued. When the queue is full the oldest FAULT record goes, MODULE records only
+ * when there are no others. The next record read then has .lost > 0, and what was missed can be
+ * asked: ERROR_QUERY, FUNC_LOOKUP, WAIT, QUERY, OBJ_ENUM.
  * Records of an orphan are dropped.
  *
  * Faults: the device keeps NPU_CORE_FAULTS records for ERROR_QUERY, of one session at most
- * NPU_CORE_FAULTS_SESSION; a session beyond that loses its own oldest.
+ * NPU_CORE_FAULTS_SESSION; a session beyond that loses its own oldest. When all are in use the
+ * oldest one goes of the session that has most.
  *
  * After RESET every session is lost: calls that make or change something give -EIO, those that
  * destroy, unmap, or ask still work.
@@ -89,7 +91,6 @@ struct npu_table {
 	uint32_t free_last;
 	uint32_t gen_bits;
 	uint32_t gen_seed;
-	bool lifo; /* reuse the slot freed last, else the one freed first */
 };
 
 struct npu_ctx {

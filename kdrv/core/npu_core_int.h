@@ -43,6 +43,10 @@ struct npu_core {
 	struct npu_fault_record *faults; /* NPU_CORE_FAULTS of them, seq 0: free */
 	struct {
 		uint64_t session;
+		uint32_t count; /* 0: free */
+	} fault_counts[2 * NPU_CORE_FAULTS]; /* hash table, for npu_fault.c to count in */
+	struct {
+		uint64_t session;
 		uint64_t call;
 	} tombs[NPU_CALL_WINDOW]; /* destroyed sessions, for a repeated SESSION_DESTROY */
 	uint32_t tomb_next;
@@ -150,12 +154,13 @@ uint64_t npu_window_hash(const struct npu_row *row, const void *arg);
 
 /* ---- handle tables: npu_handle.c ----------------------------------------------------------- */
 
-void npu_table_init(struct npu_table *table, uint32_t max, uint32_t gen_bits, uint32_t gen_seed,
-		    bool lifo);
+void npu_table_init(struct npu_table *table, uint32_t max, uint32_t gen_bits, uint32_t gen_seed);
 void npu_table_fini(struct npu_core *core, struct npu_table *table);
 /* -ENOMEM, -ENOSPC: table is full. The object's id goes to *ret_id. */
 int npu_table_insert(struct npu_core *core, struct npu_table *table, void *object,
 		     uint64_t *ret_id);
+/* More slots. -ENOMEM, -ENOSPC. */
+int npu_table_grow(struct npu_core *core, struct npu_table *table);
 void npu_table_remove(struct npu_table *table, uint64_t id);
 void *npu_table_find(const struct npu_table *table, uint64_t id);
 /* The first object in a slot >= *slot, whose number goes to *slot; NULL at the end. */

@@ -15,6 +15,35 @@ static struct npu_event *npu_event_at(struct npu_core_file *file, uint32_t i)
 	return &file->events[(file->first + i) % NPU_CORE_EVENTS];
 }
 
+/*
+ * Makes room in a full queue: the oldest record goes of those that are missed least. Faults first,
+ * since ERROR_QUERY has them all; ends of loads last; among equals those of the session that wants
+ * the room. False: a fault would push out something better.
+ */
+static bool npu_event_drop(struct npu_core_file *file, uint32_t type, uint64_t session)
+{
+	uint32_t i, victim = 0, best = UINT32_MAX;
+
+	for (i = 0; i < file->count && best; i++) {
+		struct npu_event *event = npu_event_at(file, i);
+		uint32_t rank = event->session != session;
+
+		if (event->type != NPU_EVENT_FAULT)
+			rank += event->type == NPU_EVENT_MODULE ? 4 : 2;
+		if (rank < best) {
+			best = rank;
+			victim = i;
+		}
+	}
+	if (type == NPU_EVENT_FAULT && best >= 2)
+		return false;
+	for (i = victim; i > 0; i--)
+		*npu_event_at(file, i) = *npu_event_at(file, i - 1);
+	file->first = (file->first + 1) % NPU_CORE_EVENTS;
+	file->count--;
+	return true;
+}
+
 struct npu_event *npu_event_make(struct npu_core *core, struct npu_core_file *file, uint32_t type,
 				 uint64_t session, uint64_t id, uint64_t user)
 {
@@ -36,9 +65,9 @@ struct npu_event *npu_event_make(struct npu_core *core, struct npu_core_file *fi
 		return NULL;
 	}
 	if (file->count == NPU_CORE_EVENTS) {
-		file->first = (file->first + 1) % NPU_CORE_EVENTS;
-		file->count--;
 		file->lost++;
+		if (!npu_event_drop(file, type, session))
+			return NULL;
 	}
 	event = npu_event_at(file, file->count);
 	file->count++;

@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * The device's memory of what went wrong. Records of one session never push out those of another as
- * long as it is the only one that fails.
+ * The device's memory of what went wrong. Many records never push out the few of another session.
  */
 #include "kdrv/core/npu_core_int.h"
+
+/* The counter of a session's records. */
+static uint32_t *npu_fault_counter(struct npu_core *core, uint64_t session)
+{
+	const uint32_t size = NPU_ARRAY_SIZE(core->fault_counts);
+	uint32_t i = (uint32_t)((session * 0x9e3779b97f4a7c15ull) >> 32) % size;
+
+	while (core->fault_counts[i].count && core->fault_counts[i].session != session)
+		i = (i + 1) % size;
+	core->fault_counts[i].session = session;
+	return &core->fault_counts[i].count;
+}
+
+/* All are in use: the oldest record of the session that has most. */
+static struct npu_fault_record *npu_fault_victim(struct npu_core *core)
+{
+	struct npu_fault_record *record, *victim = NULL;
+	uint32_t i, count, most = 0;
+
+	memset(core->fault_counts, 0, sizeof(core->fault_counts));
+	for (i = 0; i < NPU_CORE_FAULTS; i++) {
+		count = ++*npu_fault_counter(core, core->faults[i].session);
+		if (count > most)
+			most = count;
+	}
+	for (i = 0; i < NPU_CORE_FAULTS; i++) {
+		record = &core->faults[i];
+		if (*npu_fault_counter(core, record->session) == most &&
+		    (!victim || record->seq < victim->seq))
+			victim = record;
+	}
+	return victim;
+}
 
 /* Where the next record of a session goes. */
 static struct npu_fault_record *npu_fault_slot(struct npu_core *core, uint64_t session)
 {
-	struct npu_fault_record *record, *oldest = NULL, *own = NULL, *unused = NULL;
+	struct npu_fault_record *record, *own = NULL, *unused = NULL;
 	uint32_t i, count = 0;
 
 	for (i = 0; i < NPU_CORE_FAULTS; i++) {
@@ -17,8 +49,6 @@ static struct npu_fault_record *npu_fault_slot(struct npu_core *core, uint64_t s
 			unused = record;
 			continue;
 		}
-		if (!oldest || record->seq < oldest->seq)
-			oldest = record;
 		if (record->session != session)
 			continue;
 		count++;
@@ -27,7 +57,7 @@ static struct npu_fault_record *npu_fault_slot(struct npu_core *core, uint64_t s
 	}
 	if (count >= NPU_CORE_FAULTS_SESSION)
 		return own;
-	return unused ? unused : oldest;
+	return unused ? unused : npu_fault_victim(core);
 }
 
 static void npu_fault_fill(struct npu_core *core, struct npu_session *session,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * A handle table is an array of slots that doubles up to its limit. A slot's generation moves on
- * when its object goes, so an id that was given out once finds nothing until generations have
- * wrapped.
+ * A handle table is an array of slots that doubles up to its limit. The slot freed first is used
+ * again first. Its generation moves on when its object goes, so an id that was given out once finds
+ * nothing until generations have wrapped.
  */
 #include "kdrv/core/npu_core_int.h"
 
@@ -13,14 +13,12 @@ static uint32_t npu_table_gen(const struct npu_table *table, uint32_t gen)
 	return table->gen_bits == 32 ? gen : gen & ((1u << table->gen_bits) - 1);
 }
 
-void npu_table_init(struct npu_table *table, uint32_t max, uint32_t gen_bits, uint32_t gen_seed,
-		    bool lifo)
+void npu_table_init(struct npu_table *table, uint32_t max, uint32_t gen_bits, uint32_t gen_seed)
 {
 	memset(table, 0, sizeof(*table));
 	table->max = max;
 	table->gen_bits = gen_bits;
 	table->gen_seed = gen_seed;
-	table->lifo = lifo;
 }
 
 void npu_table_fini(struct npu_core *core, struct npu_table *table)
@@ -35,9 +33,6 @@ static void npu_table_push(struct npu_table *table, uint32_t slot)
 		table->slots[slot].next_free = 0;
 		table->free = slot + 1;
 		table->free_last = slot + 1;
-	} else if (table->lifo) {
-		table->slots[slot].next_free = table->free;
-		table->free = slot + 1;
 	} else {
 		table->slots[slot].next_free = 0;
 		table->slots[table->free_last - 1].next_free = slot + 1;
@@ -45,7 +40,7 @@ static void npu_table_push(struct npu_table *table, uint32_t slot)
 	}
 }
 
-static int npu_table_grow(struct npu_core *core, struct npu_table *table)
+int npu_table_grow(struct npu_core *core, struct npu_table *table)
 {
 	uint32_t capacity = table->capacity ? table->capacity * 2 : NPU_TABLE_FIRST, i;
 	struct npu_table_slot *slots;
@@ -65,13 +60,8 @@ static int npu_table_grow(struct npu_core *core, struct npu_table *table)
 		slots[i].gen = npu_table_gen(table, table->gen_seed);
 	i = table->capacity;
 	table->capacity = capacity;
-	if (table->lifo) {
-		while (capacity > i)
-			npu_table_push(table, --capacity);
-	} else {
-		for (; i < capacity; i++)
-			npu_table_push(table, i);
-	}
+	for (; i < capacity; i++)
+		npu_table_push(table, i);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * Queues: which rings of the slab are read, and how. The slot freed last is used again first,
- * since a ring costs memory from its first use.
+ * Queues: which rings of the slab are read, and how. The slot freed first is used again first, and
+ * one that the engine has not yet let go of is left out: nobody waits for an engine.
  */
 #include "kdrv/core/npu_core_int.h"
 
@@ -35,6 +35,35 @@ static int npu_queue_post(struct npu_queue *queue)
 	return npu_admin(queue->session->core, &cmd);
 }
 
+/* Finds a slot that the backend takes. -EBUSY: there is none now. */
+static int npu_queue_place(struct npu_queue *queue)
+{
+	struct npu_table *table = &queue->session->queues;
+	struct npu_core *core = queue->session->core;
+	uint32_t tries = 0;
+	int r;
+
+	for (;;) {
+		r = npu_table_insert(core, table, queue, &queue->obj.id);
+		if (r < 0)
+			return r == -ENOSPC ? -EDQUOT : r;
+		queue->slot = npu_table_slot_of(table, queue->obj.id);
+		r = npu_queue_post(queue);
+		if (r == 0)
+			return 0;
+		npu_table_remove(table, queue->obj.id);
+		if (r != -EBUSY)
+			return r;
+		/* The slot went behind the other free ones. */
+		if (++tries < table->capacity - table->count)
+			continue;
+		tries = 0;
+		r = npu_table_grow(core, table);
+		if (r < 0)
+			return r == -ENOSPC ? -EBUSY : r;
+	}
+}
+
 int npu_call_queue_create(struct npu_call *call, void *arg)
 {
 	struct npu_queue_create *create = arg;
@@ -59,23 +88,16 @@ int npu_call_queue_create(struct npu_call *call, void *arg)
 	queue->priority = create->priority;
 	queue->fail_mode = create->fail_mode;
 	queue->window = create->window ? create->window : NPU_WINDOW_DEFAULT;
-	r = npu_table_insert(call->core, &session->queues, queue, &queue->obj.id);
-	if (r < 0)
-		goto free;
-	queue->slot = npu_table_slot_of(&session->queues, queue->obj.id);
-	r = npu_queue_post(queue);
-	if (r < 0)
-		goto remove;
+	r = npu_queue_place(queue);
+	if (r < 0) {
+		npu_free(call->core, queue, sizeof(*queue));
+		return r;
+	}
 	queue->started = true;
 	ctx->queues++;
 	create->queue = (uint32_t)queue->obj.id;
 	create->slot = queue->slot;
 	return 0;
-remove:
-	npu_table_remove(&session->queues, queue->obj.id);
-free:
-	npu_free(call->core, queue, sizeof(*queue));
-	return r == -ENOSPC ? -EDQUOT : r;
 }
 
 void npu_queue_drop(struct npu_queue *queue)

@@ -23,11 +23,10 @@ static int npu_session_seed(struct npu_session *session)
 	if (r < 0)
 		return r;
 	session->map_random |= 1;
-	npu_table_init(&session->mems, NPU_CORE_MAX_MEM, NPU_MEM_GEN_BITS, seeds[0], false);
+	npu_table_init(&session->mems, NPU_CORE_MAX_MEM, NPU_MEM_GEN_BITS, seeds[0]);
 	npu_table_init(&session->queues, session->core->config.max_queues, NPU_QUEUE_GEN_BITS,
-		       seeds[1], true);
-	npu_table_init(&session->modules, NPU_CORE_MAX_MODULES, NPU_MODULE_GEN_BITS, seeds[2],
-		       false);
+		       seeds[1]);
+	npu_table_init(&session->modules, NPU_CORE_MAX_MODULES, NPU_MODULE_GEN_BITS, seeds[2]);
 	return 0;
 }
 

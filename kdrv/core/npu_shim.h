@@ -67,9 +67,10 @@ enum npu_admin_op {
 	NPU_ADMIN_CTX_SET = 8,
 	NPU_ADMIN_CTX_DROP = 9, /* D */
 	/* .queue: new (queue->started is false: the ring's control words are to be made fresh), or
-	 * changed: paused, priority, fail_mode, epoch (raised: drop all older entries). */
+	 * changed: paused, priority, fail_mode, epoch (raised: drop all older entries). -EBUSY for
+	 * a new one: the engine has not let go of that slot's last ring; another slot is tried. */
 	NPU_ADMIN_QUEUE_SET = 10,
-	NPU_ADMIN_QUEUE_DROP = 11, /* D: stop reading the ring; its slot may be reused at once */
+	NPU_ADMIN_QUEUE_DROP = 11, /* D: stop reading the ring; see QUEUE_SET for its slot */
 	/* .submit: append entries to the ring of .queue; set taken and tail. */
 	NPU_ADMIN_SUBMIT = 12,
 	/* .wait: set done. With arm: call npu_core_queue_done() once done >= want. */

@@ -12,6 +12,7 @@
 #ifdef __KERNEL__
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
+#include <linux/container_of.h>
 #include <linux/errno.h>
 #include <linux/overflow.h>
 #include <linux/stddef.h>

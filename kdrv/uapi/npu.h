@@ -429,7 +429,7 @@ struct npu_mem_query {
 
 enum npu_fail_mode { NPU_FAIL_CONTINUE = 0, NPU_FAIL_STOP = 1 };
 
-struct npu_queue_create { /* M */
+struct npu_queue_create { /* M; -EBUSY while rings of old queues are still in use: try again */
 	struct npu_head head;
 	__u32 ctx;
 	__u32 priority;  /* 0 highest .. 7 */

@@ -10,13 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/board.h"
-#include "sim/engine_proto.h"
+#include "tests/lib/board_rig.h"
 #include "tests/lib/npud_fixture.h"
 #include "tests/lib/sim_client.h"
 
@@ -24,56 +21,6 @@ static struct sim_board rig;
 static struct sim_client client;
 
 /* ---- engines ------------------------------------------------------------------------------- */
-
-static ssize_t engine_take(int control, struct engine_msg *msg)
-{
-	static char packet[ENGINE_MSG_MAX];
-	struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
-	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n = recvmsg(control, &hdr, 0);
-
-	memcpy(msg, packet, sizeof(*msg));
-	return n;
-}
-
-static void engine_give(int control, uint16_t type, const void *payload, size_t bytes)
-{
-	struct engine_msg head = {
-		.magic = ENGINE_PROTO_MAGIC, .type = type, .bytes = (uint32_t)bytes,
-	};
-	struct iovec iov[2] = {
-		{ .iov_base = &head, .iov_len = sizeof(head) },
-		{ .iov_base = (void *)payload, .iov_len = bytes },
-	};
-	struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
-
-	if (sendmsg(control, &hdr, MSG_NOSIGNAL) < 0)
-		_exit(3);
-}
-
-static void engine_ack(int control, uint64_t seq)
-{
-	struct engine_ack ack = { .seq = seq };
-
-	engine_give(control, ENGINE_ACK, &ack, sizeof(ack));
-}
-
-/* Answers as it should until the first message of `until`, which is left to the caller. */
-static uint64_t engine_serve(int control, uint16_t until)
-{
-	struct engine_ready ready = { .cores = 1 };
-	struct engine_msg msg;
-
-	while (engine_take(control, &msg) > 0) {
-		if (msg.type == until)
-			return msg.seq;
-		if (msg.type == ENGINE_SETUP)
-			engine_give(control, ENGINE_READY, &ready, sizeof(ready));
-		else
-			engine_ack(control, msg.seq);
-	}
-	_exit(0);
-}
 
 static int engine_leaves(int control, void *arg)
 {
@@ -182,104 +129,6 @@ static int engine_invents_kernels(int control, void *arg)
 	return 0;
 }
 
-/* Answers all, loads images with one kernel whose name is no text. */
-static int engine_good(int control, void *arg)
-{
-	static struct engine_funcs funcs = { .count = 1, .total = 1 };
-	struct engine_ready ready = { .cores = 1 };
-	static char packet[ENGINE_MSG_MAX];
-
-	(void)arg;
-	for (;;) {
-		struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
-		struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
-		const struct engine_msg *msg = (const struct engine_msg *)packet;
-		struct engine_ack ack;
-
-		if (recvmsg(control, &hdr, 0) <= 0)
-			_exit(0);
-		ack = (struct engine_ack){ .seq = msg->seq };
-		if (msg->type == ENGINE_SETUP) {
-			engine_give(control, ENGINE_READY, &ready, sizeof(ready));
-			continue;
-		}
-		if (msg->type == ENGINE_MODULE) {
-			funcs.module = ((const struct engine_module *)(msg + 1))->module;
-			memset(funcs.funcs[0].name, 0x07, 8);
-			engine_give(control, ENGINE_FUNCS, &funcs, sizeof(funcs));
-			ack.value = 1;
-		}
-		engine_give(control, ENGINE_ACK, &ack, sizeof(ack));
-	}
-}
-
-/* ---- the rig ------------------------------------------------------------------------------- */
-
-static void board_child(int (*engine)(int control, void *arg), int ready)
-{
-	struct sim_options options = {
-		.socket = rig.socket, .memory = 64u << 20, .cores = 2, .owner = geteuid(),
-		.host_visible = true, .kernel_timeout_us = 1000000,
-	};
-	struct nursery_config config = { .engine_main = engine };
-	struct nursery *nursery;
-	struct board *board;
-	pid_t holder;
-	int fd, r;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sim_log_open(SIM_LOG_ERROR, 0);
-	if (nursery_start(&config, &nursery) < 0)
-		exit(70);
-	if (board_socket_listen(rig.socket, options.owner, &fd, &holder) < 0)
-		exit(71);
-	if (board_new(&options, nursery, fd, &board) < 0)
-		exit(72);
-	if (write(ready, "r", 1) != 1)
-		exit(73);
-	close(ready);
-	r = board_run(board);
-	board_free(board);
-	unlink(rig.socket);
-	exit(r < 0 ? 74 : 0);
-}
-
-static void start(int (*engine)(int control, void *arg))
-{
-	int ready[2];
-	char word;
-
-	strcpy(rig.dir, "/tmp/npu-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(rig.dir));
-	snprintf(rig.socket, sizeof(rig.socket), "%s/sim.sock", rig.dir);
-	snprintf(rig.log, sizeof(rig.log), "%s/sim.log", rig.dir);
-	ck_assert_int_eq(pipe(ready), 0);
-	fflush(NULL);
-	rig.pid = fork();
-	if (!rig.pid) {
-		close(ready[0]);
-		board_child(engine, ready[1]);
-	}
-	close(ready[1]);
-	ck_assert_msg(read(ready[0], &word, 1) == 1, "the board did not start");
-	close(ready[0]);
-	sim_client_open(&client, &rig);
-	sim_client_session(&client);
-}
-
-static void stop(void)
-{
-	sim_client_close(&client);
-	ck_assert_int_eq(sim_board_stop(&rig), 0);
-}
-
-static void want_engine(void)
-{
-	uint32_t slot;
-
-	sim_client_queue(&client, sim_client_context(&client), &slot);
-}
-
 static bool is_dead(void *arg)
 {
 	struct pollfd life = { .fd = client.life };
@@ -309,15 +158,15 @@ START_TEST(test_broken_engine_loses_session)
 {
 	struct npu_event event;
 
-	start(broken[_i]);
-	want_engine();
+	board_rig_start(&rig, &client, broken[_i]);
+	board_rig_want_engine(&client);
 	ck_assert(wait_until(is_dead, NULL, SIM_WAIT_MS));
 	do {
 		event = sim_client_event(&client, NPU_EVENT_FAULT);
 	} while (event.fault.kind != NPU_FAULT_LOST);
 	ck_assert_uint_eq(event.session, client.session);
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
 
@@ -326,11 +175,11 @@ START_TEST(test_deaf_engine_is_replaced)
 {
 	uint64_t once = 1;
 
-	start(engine_sleeps);
-	want_engine();
+	board_rig_start(&rig, &client, engine_sleeps);
+	board_rig_want_engine(&client);
 	ck_assert(wait_until(was_replaced, &once, SIM_WAIT_MS * 2));
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
 
@@ -340,8 +189,8 @@ START_TEST(test_flood_leaves_board_usable)
 	struct sim_client other;
 	struct npu_event event;
 
-	start(engine_floods);
-	want_engine();
+	board_rig_start(&rig, &client, engine_floods);
+	board_rig_want_engine(&client);
 	event = sim_client_event(&client, NPU_EVENT_FAULT);
 	ck_assert_uint_eq(event.fault.kind, NPU_FAULT_ACCESS);
 	sim_client_open(&other, &rig);
@@ -352,34 +201,18 @@ START_TEST(test_flood_leaves_board_usable)
 	}
 	sim_client_close(&other);
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
-
-static int load_image(uint32_t *ret_module)
-{
-	char path[128];
-	FILE *file;
-	int status;
-
-	snprintf(path, sizeof(path), "%s/image", rig.dir);
-	file = fopen(path, "w");
-	ck_assert_ptr_nonnull(file);
-	fputs("an image", file);
-	fclose(file);
-	status = sim_client_module(&client, path, ret_module);
-	unlink(path);
-	return status;
-}
 
 START_TEST(test_invented_kernels_fail_load)
 {
 	uint32_t module;
 
-	start(engine_invents_kernels);
-	ck_assert_int_lt(load_image(&module), 0);
+	board_rig_start(&rig, &client, engine_invents_kernels);
+	ck_assert_int_lt(board_rig_load(&rig, &client, &module), 0);
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
 
@@ -388,8 +221,8 @@ START_TEST(test_claimed_name_is_made_printable)
 	struct npu_func_lookup lookup = { 0 };
 	uint32_t module;
 
-	start(engine_good);
-	ck_assert_int_eq(load_image(&module), 0);
+	board_rig_start(&rig, &client, engine_good);
+	ck_assert_int_eq(board_rig_load(&rig, &client, &module), 0);
 	lookup.head.session = client.session;
 	lookup.module = module;
 	ck_assert_int_eq(SIM_CALL(&client, FUNC_LOOKUP, &lookup), 0);
@@ -397,7 +230,7 @@ START_TEST(test_claimed_name_is_made_printable)
 	for (const char *c = lookup.name; *c; c++)
 		ck_assert(*c >= 0x20 && *c < 0x7f);
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
 
@@ -407,7 +240,7 @@ START_TEST(test_many_maps)
 	uint64_t mem;
 	int fd;
 
-	start(engine_good);
+	board_rig_start(&rig, &client, engine_good);
 	mem = sim_client_memory(&client, NPU_MEM_DEVICE, 16u << 20, &fd);
 	close(fd);
 	for (uint64_t i = 0; i < 256; i++) {
@@ -419,13 +252,13 @@ START_TEST(test_many_maps)
 
 		ck_assert_int_eq(SIM_CALL(&client, MEM_MAP, &map), 0);
 		if (i == 100)
-			want_engine();
+			board_rig_want_engine(&client);
 	}
 	sim_client_engine(&client, 0);
 	ck_assert_uint_eq(sim_client_counter(&client, client.session, NPU_COUNTER_ENGINE_STARTS),
 			  1);
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
 
@@ -447,17 +280,17 @@ START_TEST(test_dead_nursery_is_told)
 	struct npu_query query = { 0 };
 	pid_t nursery;
 
-	start(engine_good);
+	board_rig_start(&rig, &client, engine_good);
 	nursery = nursery_of_rig();
 	if (nursery) {
 		ck_assert_int_eq(kill(nursery, SIGKILL), 0);
-		want_engine();
+		board_rig_want_engine(&client);
 		ck_assert(wait_until(is_dead, NULL, SIM_WAIT_MS));
 		ck_assert_int_eq(SIM_CALL(&client, QUERY, &query), 0);
 		ck_assert_uint_eq(query.health, NPU_HEALTH_DEGRADED);
 	}
 	sim_client_session_end(&client);
-	stop();
+	board_rig_stop(&rig, &client);
 }
 END_TEST
 

@@ -107,8 +107,7 @@ START_TEST(test_jobs_in_order)
 
 	ck_assert_int_eq(board_memory_file("test", bytes, &fd), 0);
 	keep = dup(fd);
-	board_release_populate(release, fd, bytes);
-	board_release_mark(release, &reached.mark, mark_reached);
+	board_release_populate(release, &reached.mark, fd, bytes, mark_reached);
 	turn_until(&reached.yes);
 	ck_assert_int_eq(blocks(keep), (blkcnt_t)bytes / 512);
 	reached.yes = false;
@@ -117,13 +116,40 @@ START_TEST(test_jobs_in_order)
 	turn_until(&reached.yes);
 	ck_assert_int_eq(blocks(keep), (blkcnt_t)bytes / 512 / 2);
 	reached.yes = false;
-	board_release_populate(release, fd, bytes);
-	board_release_file(release, fd, bytes);
-	board_release_mark(release, &reached.mark, mark_reached);
+	board_release_populate(release, &reached.mark, fd, bytes, mark_reached);
+	turn_until(&reached.yes);
+	reached.yes = false;
+	board_release_file(release, &reached.mark, fd, bytes, mark_reached);
 	turn_until(&reached.yes);
 	ck_assert_int_eq(blocks(keep), 0);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
 	close(keep);
+}
+END_TEST
+
+/* What is cancelled is not done, and one that has begun ends soon. */
+START_TEST(test_populate_is_cancelled)
+{
+	const uint64_t bytes = 1ull << 40;
+	struct reached first = { .yes = false }, last = { .yes = false };
+	int fds[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		ck_assert_int_eq(board_memory_file("test", bytes, &fds[i]), 0);
+	board_release_populate(release, &first.mark, fds[0], bytes, mark_reached);
+	board_release_populate(release, &last.mark, fds[1], bytes, mark_reached);
+	ck_assert_uint_gt(board_release_backlog(release), bytes);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct reached *job = i ? &first : &last;
+
+		if (!board_release_cancel(release, &job->mark))
+			turn_until(&job->yes);
+	}
+	ck_assert_uint_eq(board_release_backlog(release), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		ck_assert_int_lt(blocks(fds[i]), (1 << 30) / 512);
+		close(fds[i]);
+	}
 }
 END_TEST
 
@@ -167,6 +193,28 @@ START_TEST(test_memory_is_sealed)
 }
 END_TEST
 
+/* Freed while it is populated: its pages come back, also those of the piece in progress. */
+START_TEST(test_memory_goes_while_populated)
+{
+	struct board_memory *memory;
+	struct board_release *fill;
+	bool retired = false;
+	int keep;
+
+	ck_assert_int_eq(board_release_new(loop, &fill), 0);
+	ck_assert_int_eq(board_memory_new(release, "test", 1ull << 40, &memory), 0);
+	keep = dup(memory->fd);
+	board_memory_populate(memory, fill);
+	while (!blocks(keep))
+		ck_assert_int_eq(board_loop_turn(loop, sim_now()), 0);
+	board_memory_retire(memory, memory_retired, &retired);
+	turn_until(&retired);
+	ck_assert_int_eq(blocks(keep), 0);
+	close(keep);
+	board_release_free(fill);
+}
+END_TEST
+
 /* Retired by its maker, held by a message: it goes with the message. */
 START_TEST(test_memory_lives_with_last_reference)
 {
@@ -203,8 +251,10 @@ int main(void)
 	tcase_add_test(tcase, test_deleted_source_is_silent);
 	tcase_add_test(tcase, test_loop_keeps_deadline);
 	tcase_add_test(tcase, test_jobs_in_order);
+	tcase_add_test(tcase, test_populate_is_cancelled);
 	tcase_add_test(tcase, test_free_runs_what_is_left);
 	tcase_add_test(tcase, test_memory_is_sealed);
+	tcase_add_test(tcase, test_memory_goes_while_populated);
 	tcase_add_test(tcase, test_memory_lives_with_last_reference);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -380,6 +380,29 @@ START_TEST(no_fd_left_for_the_engine)
 }
 END_TEST
 
+/* A request that the socket has no room for was not sent: the nursery is as good as before. */
+START_TEST(full_socket_is_not_the_end)
+{
+	struct nursery_child child;
+	struct nursery *nursery;
+	int pair[2], socket = dup(0);
+
+	/* The lowest free number is what the board's end gets. */
+	close(socket);
+	nursery = start(engine_hello);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(kill(nursery_pid(nursery), SIGSTOP), 0);
+	while (send(socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+		;
+	ck_assert_int_eq(errno, EAGAIN);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(nursery_spawn(nursery, pair[1], &child), -EAGAIN);
+	close(pair[0]);
+	close(pair[1]);
+	nursery_stop(nursery);
+}
+END_TEST
+
 START_TEST(wrong_arguments)
 {
 	const struct nursery_config nothing = { .log = cage_log };
@@ -410,6 +433,7 @@ int main(void)
 	tcase_add_test(tcase, each_live_engine_has_its_own_uid);
 	tcase_add_test(tcase, private_memory_is_bounded);
 	tcase_add_test(tcase, no_fd_left_for_the_engine);
+	tcase_add_test(tcase, full_socket_is_not_the_end);
 	tcase_add_test(tcase, wrong_arguments);
 	suite_add_tcase(suite, tcase);
 	return cage_run_suite(suite);
