@@ -183,6 +183,8 @@ static enum engine_verdict run_kernel(struct engine_worker *w, struct engine_rin
 			return ENGINE_FAILED;
 		}
 		args = ring->args + entry->kernel.args;
+		/* Most likely the arguments of a launch that follows soon. */
+		__builtin_prefetch(ring->args + ((entry->kernel.args + 4 * 64) & (NPU_RING_ARGS - 1)));
 	}
 	l->about = (struct engine_core_state){
 		.slot = ring->slot, .op = NPU_OP_KERNEL, .head = ring->head + 1,

@@ -10,6 +10,7 @@
 
 #define MASK (NPU_RING_ENTRIES - 1)
 #define BUDGET 64u                 /* entries of one ring before others get their turn */
+#define AHEAD 4u                   /* entries to prefetch */
 #define MAP_WAIT_NS 5000000000ull /* for a mapping that an entry names */
 
 void engine_ring_mark(struct engine *e, uint32_t slot)
@@ -262,6 +263,9 @@ bool engine_ring_run(struct engine_worker *w, struct engine_ring *ring)
 			continue;
 		}
 		memcpy(&entry, &ring->entries[ring->head & MASK], sizeof(entry));
+		/* The client has just written what comes next: fetch it while this one runs. */
+		if (tail - ring->head > AHEAD)
+			__builtin_prefetch(&ring->entries[(ring->head + AHEAD) & MASK]);
 		stopped = atomic_load_explicit(&e->context_error[ring->ctx], memory_order_relaxed);
 		if (entry.epoch != (uint16_t)atomic_load_explicit(&ring->epoch, memory_order_relaxed) ||
 		    stopped) {

@@ -163,7 +163,8 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle)
 
 	ACL_NOT_NULL(binHandle);
 	code = rt_module_unload(binHandle);
-	acl_list_sweep(); /* an image may be gone although npud could not be told */
+	if (!drv_process_dead())
+		acl_list_sweep(); /* an image may be gone although npud could not be told */
 	return code;
 }
 

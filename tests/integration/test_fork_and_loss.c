@@ -233,6 +233,24 @@ START_TEST(no_npud_is_said_so)
 }
 END_TEST
 
+START_TEST(a_restart_of_npud_is_not_felt_without_open_devices)
+{
+	int64_t cores;
+	uint32_t count;
+
+	OK(aclInit(NULL));
+	OK(aclrtGetDeviceCount(&count));
+	npud_end(&npud, SIGKILL);
+	ck_assert_int_ne(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_AICORE_CORE_NUM, &cores), 0);
+	npud_launch(&npud);
+	OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_AICORE_CORE_NUM, &cores));
+	ck_assert_int_gt(cores, 0);
+	OK(aclrtSetDevice(0));
+	OK(aclrtResetDevice(0));
+	OK(aclFinalize());
+}
+END_TEST
+
 START_TEST(finalize_lets_go_and_init_begins_again)
 {
 	OK(aclrtFree(counter));
@@ -278,6 +296,7 @@ int main(void)
 	tcase_set_timeout(fresh, 60);
 	tcase_add_test(fresh, child_of_a_fresh_process_may_begin);
 	tcase_add_test(fresh, no_npud_is_said_so);
+	tcase_add_test(fresh, a_restart_of_npud_is_not_felt_without_open_devices);
 	suite_add_tcase(s, fresh);
 	return run_suite(s);
 }

@@ -20,9 +20,18 @@ static aclrtFuncHandle add, poke, spin, nothing;
 static aclrtStream stream;
 static uint64_t *counter; /* device */
 
-static void setup(void)
+static void start(void)
 {
 	npud_start(&npud, NULL);
+}
+
+static void stop(void)
+{
+	npud_stop(&npud);
+}
+
+static void setup(void)
+{
 	OK(aclInit(NULL));
 	OK(aclrtSetDevice(0));
 	OK(aclrtBinaryLoadFromFile(NPU_TEST_KERNELS, NULL, &image));
@@ -33,11 +42,6 @@ static void setup(void)
 	OK(aclrtCreateStream(&stream));
 	OK(aclrtMalloc((void **)&counter, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMemset(counter, 4096, 0, 4096));
-}
-
-static void teardown(void)
-{
-	npud_stop(&npud);
 }
 
 static int launch(aclrtFuncHandle kernel, const void *a, uint64_t b, unsigned n, aclrtStream on)
@@ -436,7 +440,8 @@ int main(void)
 	Suite *s = suite_create("streams");
 	TCase *t = tcase_create("streams");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_unchecked_fixture(t, start, stop);
+	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, launches_run_in_order_and_all);
 	tcase_add_test(t, sync_times_out_and_work_goes_on);

@@ -25,7 +25,7 @@ static struct thing *make(struct drv_handles *table, void **ret_handle)
 
 START_TEST(lives_and_dies)
 {
-	void *handle, *again;
+	void *handle = NULL, *again = NULL;
 	struct thing *thing = make(&things, &handle), *second;
 
 	ck_assert_ptr_nonnull(thing);
@@ -62,7 +62,7 @@ START_TEST(foreign_and_random_values_are_refused)
 {
 	uint64_t seed = 88172645463325252u;
 	struct thing on_stack;
-	void *a, *b;
+	void *a = NULL, *b = NULL;
 
 	make(&things, &a);
 	make(&others, &b);

@@ -237,7 +237,11 @@ ACL_FUNC_VISIBILITY aclError aclrtMalloc(void **devPtr, size_t size,
 ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void **devPtr, size_t size,
 		aclrtMemMallocPolicy policy);
 
-/* The same with attributes; cfg may be NULL, policy bits may be or-ed. */
+/*
+ * The same with attributes; cfg may be NULL, policy bits may be or-ed. Unknown bits and
+ * attributes: 100000; those that the device does not have: 207000; a device that is not the
+ * current one: 107001.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtMallocWithCfg(void **devPtr, size_t size,
 		aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
 

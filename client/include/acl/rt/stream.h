@@ -236,13 +236,13 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent *event);
 
 /*
  * The same with chosen flags; without ACL_EVENT_SYNC no stream can wait for it, without
- * ACL_EVENT_TIME_LINE it has no time.
+ * ACL_EVENT_TIME_LINE it has no time. Unknown flags and ACL_EVENT_IPC: 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 
 /*
  * An event that may be recorded again and again, and that reads complete before its first
- * record.
+ * record. ACL_EVENT_IPC: 207000, this device has no events between processes.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 
@@ -259,7 +259,7 @@ ACL_FUNC_VISIBILITY aclError aclrtQueryEventStatus(aclrtEvent event,
 /* Waits for the marked work; any current device will do. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeEvent(aclrtEvent event);
 
-/* The same with a limit in ms, -1 for none; 507047 when it passes. */
+/* The same with a limit in ms, -1 for none (below: 107000); 507047 when it passes. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event,
 		int32_t timeout);
 
