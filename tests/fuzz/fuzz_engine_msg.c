@@ -64,7 +64,6 @@ static int call(struct fuzz *fuzz, unsigned int nr, bool mutates, void *arg, uin
 	head->session = fuzz->session;
 	head->call = mutates ? ++fuzz->call : 0;
 	memcpy(buffer, arg, size);
-	fuzz->board->held = false;
 	r = npu_core_call(fuzz->board->core, fuzz->file, nr, buffer, size, &fds);
 	memcpy(arg, buffer, size);
 	return r;

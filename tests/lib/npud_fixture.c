@@ -143,8 +143,19 @@ void npud_launch(struct npud_fixture *f)
 		die(f, "npud does not serve");
 }
 
+/* A test that fails leaves by exit(): npud and npu-sim would stay. */
+static struct npud_fixture *running;
+static pid_t running_owner;
+
+static void stop_at_exit(void)
+{
+	if (running && getpid() == running_owner)
+		npud_stop(running);
+}
+
 void npud_start(struct npud_fixture *f, const char *config)
 {
+	static bool registered;
 	char path[128];
 	FILE *file;
 
@@ -160,6 +171,11 @@ void npud_start(struct npud_fixture *f, const char *config)
 		die(NULL, path);
 	setenv("NPUD_SOCKET", f->socket, 1);
 	setenv("NPU_SIM_PATH", NPU_BUILD_DIR "/npu-sim", 1);
+	running = f;
+	running_owner = getpid();
+	if (!registered)
+		atexit(stop_at_exit);
+	registered = true;
 	npud_launch(f);
 }
 
@@ -199,6 +215,7 @@ static void remove_all(const char *dir)
 
 void npud_stop(struct npud_fixture *f)
 {
+	running = NULL;
 	if (f->npud)
 		npud_end(f, SIGTERM);
 	sim_is_there(f);
