@@ -165,6 +165,7 @@ static int do_queue(struct engine *e, const struct engine_queue *q)
 		return 0;
 	epoch = atomic_exchange(&ring->epoch, q->epoch);
 	__atomic_store_n(&ring->ctrl->epoch, q->epoch, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->ctrl->fail_mode, q->fail_mode, __ATOMIC_RELEASE);
 	if (epoch != q->epoch) {
 		uint32_t owner = atomic_load(&ring->claimed);
 

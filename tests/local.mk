@@ -167,7 +167,7 @@ dist_check_SCRIPTS += tests/integration/test_core_freestanding.sh
 TESTS += tests/integration/test_core_freestanding.sh
 if HAVE_CHECK
 CORE_CHECKS = check_core_call check_core_pages check_core_map check_core_window check_core_life \
-	check_core_fuzz
+	check_core_flood check_core_fuzz
 check_PROGRAMS += $(CORE_CHECKS)
 TESTS += $(CORE_CHECKS)
 CORE_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
@@ -188,6 +188,10 @@ check_core_window_LDADD = $(CORE_LDADD)
 check_core_life_SOURCES = tests/unit/check_core_life.c tests/lib/core_rig.c tests/lib/core_rig.h
 check_core_life_CPPFLAGS = $(CORE_CPPFLAGS)
 check_core_life_LDADD = $(CORE_LDADD)
+check_core_flood_SOURCES = tests/unit/check_core_flood.c tests/lib/core_rig.c \
+	tests/lib/core_rig.h
+check_core_flood_CPPFLAGS = $(CORE_CPPFLAGS)
+check_core_flood_LDADD = $(CORE_LDADD)
 check_core_fuzz_SOURCES = tests/unit/check_core_fuzz.c tests/fuzz/fuzz_core.c \
 	tests/fuzz/fuzz_core.h tests/lib/core_rig.c tests/lib/core_rig.h
 check_core_fuzz_CPPFLAGS = $(CORE_CPPFLAGS)
@@ -275,18 +279,23 @@ endif
 
 # npu-sim's board, driven without npud.
 if HAVE_CHECK
-BOARD_CHECKS = check_board_memory check_board_engine test_board test_board_work
+BOARD_CHECKS = check_board_memory check_board_engine check_board_hostile test_board \
+	test_board_work
 check_PROGRAMS += $(BOARD_CHECKS)
 TESTS += $(BOARD_CHECKS)
 BOARD_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
 	-DNPU_TEST_KERNELS='"$(abs_top_builddir)/tests/unit/engine_kernels.npuk"'
 SIM_CLIENT_SOURCES = tests/lib/sim_client.c tests/lib/sim_client.h
+BOARD_RIG_SOURCES = tests/lib/board_rig.c tests/lib/board_rig.h $(SIM_CLIENT_SOURCES)
 check_board_memory_SOURCES = tests/unit/check_board_memory.c
 check_board_memory_CPPFLAGS = $(BOARD_CPPFLAGS)
 check_board_memory_LDADD = libnpusim.la $(CHECK_LIBS)
-check_board_engine_SOURCES = tests/unit/check_board_engine.c $(SIM_CLIENT_SOURCES)
+check_board_engine_SOURCES = tests/unit/check_board_engine.c $(BOARD_RIG_SOURCES)
 check_board_engine_CPPFLAGS = $(BOARD_CPPFLAGS)
 check_board_engine_LDADD = libnpu-testlib.la libnpusim.la $(CHECK_LIBS)
+check_board_hostile_SOURCES = tests/unit/check_board_hostile.c $(BOARD_RIG_SOURCES)
+check_board_hostile_CPPFLAGS = $(BOARD_CPPFLAGS)
+check_board_hostile_LDADD = libnpu-testlib.la libnpusim.la $(CHECK_LIBS)
 test_board_SOURCES = tests/integration/test_board.c $(SIM_CLIENT_SOURCES)
 test_board_CPPFLAGS = $(BOARD_CPPFLAGS)
 test_board_LDADD = libnpu-testlib.la $(CHECK_LIBS)
@@ -296,14 +305,33 @@ test_board_work_LDADD = libnpu-testlib.la $(CHECK_LIBS)
 EXTRA_test_board_work_DEPENDENCIES = tests/unit/engine_kernels.npuk
 endif
 
+# npu-sim as a PCI card, without a virtual machine.
+if HAVE_CHECK
+CARD_TESTS = test_card test_card_hostile
+check_PROGRAMS += $(CARD_TESTS)
+TESTS += $(CARD_TESTS)
+CARD_SOURCES = tests/lib/card_rig.c tests/lib/card_rig.h
+CARD_CPPFLAGS = $(FIXTURE_CPPFLAGS) \
+	-DNPU_TEST_KERNELS='"$(abs_top_builddir)/tests/unit/engine_kernels.npuk"'
+CARD_DEPENDS = npu-sim$(EXEEXT) mkfw$(EXEEXT) sim/npu-fw.bin tests/unit/engine_kernels.npuk
+test_card_SOURCES = tests/integration/test_card.c $(CARD_SOURCES)
+test_card_CPPFLAGS = $(CARD_CPPFLAGS)
+test_card_LDADD = libnpu-testlib.la $(CHECK_LIBS)
+EXTRA_test_card_DEPENDENCIES = $(CARD_DEPENDS)
+test_card_hostile_SOURCES = tests/integration/test_card_hostile.c $(CARD_SOURCES)
+test_card_hostile_CPPFLAGS = $(CARD_CPPFLAGS)
+test_card_hostile_LDADD = libnpu-testlib.la $(CHECK_LIBS)
+EXTRA_test_card_hostile_DEPENDENCIES = $(CARD_DEPENDS)
+endif
+
 # Fuzz targets.
 include tests/fuzz/local.mk
 
 # The daemon: its parts, the control protocol against a real npud and npu-sim, hostile clients.
 if HAVE_CHECK
 DAEMON_CHECKS = check_util check_conf check_loop check_wire check_status check_charge \
-	check_vaspace check_hal
-DAEMON_TESTS = test_control test_frames test_npud test_recovery
+	check_vaspace check_hal check_session
+DAEMON_TESTS = test_control test_frames test_npud test_recovery test_crowd
 check_PROGRAMS += $(DAEMON_CHECKS) $(DAEMON_TESTS)
 TESTS += $(DAEMON_CHECKS) $(DAEMON_TESTS)
 DAEMON_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(PROTOBUFC_CFLAGS)
@@ -336,6 +364,15 @@ check_hal_SOURCES = tests/unit/check_hal.c $(DAEMON_LIB) tests/lib/fake_board.c 
 	tests/lib/fake_board.h
 check_hal_CPPFLAGS = $(DAEMON_CPPFLAGS)
 check_hal_LDADD = $(DAEMON_LDADD)
+check_session_SOURCES = tests/unit/check_session.c tests/lib/fake_board.c \
+	tests/lib/fake_board.h tests/lib/runner.h
+check_session_CPPFLAGS = $(DAEMON_CPPFLAGS)
+check_session_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hal_job_new
+check_session_LDADD = $(DAEMON_LDADD)
+test_crowd_SOURCES = tests/integration/test_crowd.c $(FRAME_LIB) tests/lib/fake_board.c \
+	tests/lib/fake_board.h
+test_crowd_CPPFLAGS = $(DAEMON_CPPFLAGS)
+test_crowd_LDADD = $(DAEMON_LDADD)
 test_control_SOURCES = tests/integration/test_control.c $(FRAME_LIB)
 test_control_CPPFLAGS = $(DAEMON_CPPFLAGS)
 test_control_LDADD = $(DAEMON_LDADD)

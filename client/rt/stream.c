@@ -5,6 +5,7 @@
  * one does at that moment is it left alone and another taken.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "client/drv/drv_caps.h"
@@ -306,6 +307,21 @@ int rt_stream_available(uint32_t *ret_count)
 	return 0;
 }
 
+/*
+ * npud's reply does not wait for the engine: work that is queued now could still run under the old
+ * mode. The device tells when the new one is in force; a device that is too busy to do so within the
+ * limit has the change in its hands and needs no more from us.
+ */
+static void await_fail_mode(const struct rt_stream *stream, enum rt_fail_mode mode)
+{
+	const struct drv_ring *ring = atomic_load(&stream->ring);
+	uint64_t limit = drv_now_ns() + 2000000000ull;
+
+	while (__atomic_load_n(&ring->ctrl->fail_mode, __ATOMIC_ACQUIRE) != mode &&
+	       !atomic_load(&ring->room->lost) && drv_now_ns() < limit)
+		poll(NULL, 0, 1);
+}
+
 int rt_stream_set_fail_mode(void *handle, enum rt_fail_mode mode)
 {
 	struct rt_stream *stream = NULL;
@@ -328,6 +344,8 @@ int rt_stream_set_fail_mode(void *handle, enum rt_fail_mode mode)
 		r = drv_call_queue_ctrl(stream->queue, DRV_QUEUE_SET_FAIL_MODE, mode, &epoch);
 		if (r)
 			r = rt_error_drv(r, "cannot set the failure mode");
+		else
+			await_fail_mode(stream, mode);
 	}
 	if (!r)
 		stream->fail_mode = mode;

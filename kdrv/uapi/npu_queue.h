@@ -148,7 +148,7 @@ struct npu_ring_ctrl {
 	__u32 armed; /* device sets 1, client takes it to 0 */
 	__u32 epoch; /* raised by abort: entries of an older epoch are dropped (device writes) */
 	__u32 state; /* enum npu_ring_state (device writes, for reading) */
-	__u32 reserved4;
+	__u32 fail_mode; /* enum npu_fail_mode in force (device writes, for reading) */
 	__u64 reserved5[6];
 	/* device */
 	struct npu_ring_error error;

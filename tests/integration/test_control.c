@@ -31,6 +31,29 @@ static void teardown(void)
 	npud_proc_stop(&npud);
 }
 
+START_TEST(greets)
+{
+	Npu__Hello hello = NPU__HELLO__INIT;
+	Npu__HelloReply *reply = NULL;
+	struct frame_client other;
+
+	ck_assert_int_eq(fc_connect(&other, npud.sock), 0);
+	hello.major = NPU_PROTO_MAJOR;
+	ck_assert_int_eq(fc_call(&other, NPU_METHOD_hello, &hello.base,
+				 &npu__hello_reply__descriptor, &reply),
+			 NPU_STATUS_OK);
+	ck_assert_uint_eq(reply->major, NPU_PROTO_MAJOR);
+	ck_assert_uint_ne(reply->session, 0);
+	ck_assert_uint_eq(reply->window_base, NPU_WINDOW_BASE);
+	ck_assert_uint_eq(reply->window_size, NPU_WINDOW_SIZE);
+	ck_assert_uint_eq(reply->event_limit, 65536);
+	ck_assert_uint_eq(reply->stream_limit, 1024);
+	ck_assert(reply->is_admin); /* npud runs as our own user */
+	npu__hello_reply__free_unpacked(reply, NULL);
+	fc_close(&other);
+}
+END_TEST
+
 START_TEST(opens_a_device)
 {
 	Npu__DeviceOpen msg = NPU__DEVICE_OPEN__INIT;
@@ -407,6 +430,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, enforces_the_rows, 0, sizeof(rows) / sizeof(rows[0]));
+	tcase_add_test(tc, greets);
 	tcase_add_test(tc, opens_a_device);
 	tcase_add_test(tc, allocates_and_frees);
 	tcase_add_test(tc, keeps_quotas);

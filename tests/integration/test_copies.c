@@ -17,10 +17,24 @@ static struct npud_fixture npud;
 static aclrtStream stream;
 static unsigned char *host, *back;
 
-static void begin(int visible)
+/* One npud for each of the two kinds of device; each test is a client of its own. */
+static void start_visible(void)
 {
-	npud_start(&npud, visible ? "[device]\nsim_host_visible = yes\n" :
-				    "[device]\nsim_host_visible = no\n");
+	npud_start(&npud, "[device]\nsim_host_visible = yes\n");
+}
+
+static void start_hidden(void)
+{
+	npud_start(&npud, "[device]\nsim_host_visible = no\n");
+}
+
+static void stop(void)
+{
+	npud_stop(&npud);
+}
+
+static void begin(void)
+{
 	OK(aclInit(NULL));
 	OK(aclrtSetDevice(0));
 	OK(aclrtCreateStream(&stream));
@@ -37,18 +51,15 @@ static void end(void)
 	OK(aclFinalize());
 	free(host);
 	free(back);
-	npud_stop(&npud);
 }
 
 static const size_t sizes[] = { 1, 63, 4096, 65537, (1u << 20) - 1, 1u << 20, (1u << 20) + 1, MAX };
 
-/* _i / 8: host visible; _i % 8: the size. */
 START_TEST(goes_there_and_back)
 {
-	size_t n = sizes[_i % 8];
+	size_t n = sizes[_i];
 	void *a, *b, *pinned;
 
-	begin(_i / 8);
 	OK(aclrtMalloc(&a, n, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMalloc(&b, n, ACL_MEM_MALLOC_NORMAL_ONLY));
 	OK(aclrtMallocHost(&pinned, n));
@@ -85,7 +96,6 @@ START_TEST(goes_there_and_back)
 	OK(aclrtFree(a));
 	OK(aclrtFree(b));
 	OK(aclrtFreeHost(pinned));
-	end();
 }
 END_TEST
 
@@ -94,7 +104,6 @@ START_TEST(rows_keep_their_pitch)
 	const size_t width = 300, height = 200, pitch = 512;
 	void *a, *b, *pinned;
 
-	begin(_i);
 	OK(aclrtMalloc(&a, pitch * height, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMalloc(&b, pitch * height, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMallocHost(&pinned, pitch * height));
@@ -122,7 +131,6 @@ START_TEST(rows_keep_their_pitch)
 	OK(aclrtFree(a));
 	OK(aclrtFree(b));
 	OK(aclrtFreeHost(pinned));
-	end();
 }
 END_TEST
 
@@ -131,7 +139,6 @@ START_TEST(staging_never_mixes_up)
 	enum { N = 300, BYTES = 100000 };
 	void *dev[8];
 
-	begin(_i);
 	for (unsigned i = 0; i < 8; i++)
 		OK(aclrtMalloc(&dev[i], BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
 	for (unsigned i = 0; i < N; i++) {
@@ -149,7 +156,6 @@ START_TEST(staging_never_mixes_up)
 					     last & 255);
 		OK(aclrtFree(dev[i]));
 	}
-	end();
 }
 END_TEST
 
@@ -158,7 +164,6 @@ START_TEST(bounds_are_kept)
 	void *small, *large, *pinned;
 	int on_stack;
 
-	begin(1);
 	OK(aclrtMalloc(&small, 1000, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMalloc(&large, 3 << 20, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMallocHost(&pinned, 1000));
@@ -193,7 +198,6 @@ START_TEST(bounds_are_kept)
 			 ACL_ERROR_RT_PARAM_INVALID);
 	OK(aclrtFreeHost(pinned));
 	ck_assert_int_ne(aclrtFreeHost(pinned), 0);
-	end();
 }
 END_TEST
 
@@ -202,7 +206,6 @@ START_TEST(addresses_tell_what_they_are)
 	aclrtPtrAttributes attributes;
 	void *dev, *pinned;
 
-	begin(1);
 	OK(aclrtMalloc(&dev, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
 	OK(aclrtMallocHost(&pinned, 4096));
 	OK(aclrtPointerGetAttributes(dev, &attributes));
@@ -213,7 +216,6 @@ START_TEST(addresses_tell_what_they_are)
 	ck_assert_int_eq(attributes.location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
 	OK(aclrtFree(dev));
 	OK(aclrtFreeHost(pinned));
-	end();
 }
 END_TEST
 
@@ -230,7 +232,6 @@ START_TEST(memory_is_counted_and_comes_back)
 	size_t before, during, total;
 	void *a;
 
-	begin(1);
 	OK(aclrtGetMemInfo(ACL_HBM_MEM, &before, &total));
 	ck_assert_uint_le(before, total);
 	OK(aclrtMalloc(&a, 64u << 20, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -242,22 +243,30 @@ START_TEST(memory_is_counted_and_comes_back)
 	ck_assert_int_eq(aclrtMalloc(&a, total + (1u << 30), ACL_MEM_MALLOC_HUGE_FIRST),
 			 ACL_ERROR_RT_MEMORY_ALLOCATION);
 	ck_assert_ptr_nonnull(strstr(aclGetRecentErrMsg(), "EL0004"));
-	end();
 }
 END_TEST
+
+static TCase *copies(const char *name, SFun start)
+{
+	TCase *t = tcase_create(name);
+
+	tcase_add_unchecked_fixture(t, start, stop);
+	tcase_add_checked_fixture(t, begin, end);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, goes_there_and_back, 0, sizeof(sizes) / sizeof(sizes[0]));
+	tcase_add_test(t, rows_keep_their_pitch);
+	tcase_add_test(t, staging_never_mixes_up);
+	tcase_add_test(t, bounds_are_kept);
+	tcase_add_test(t, addresses_tell_what_they_are);
+	tcase_add_test(t, memory_is_counted_and_comes_back);
+	return t;
+}
 
 int main(void)
 {
 	Suite *s = suite_create("copies");
-	TCase *t = tcase_create("copies");
 
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, goes_there_and_back, 0, 16);
-	tcase_add_loop_test(t, rows_keep_their_pitch, 0, 2);
-	tcase_add_loop_test(t, staging_never_mixes_up, 0, 2);
-	tcase_add_test(t, bounds_are_kept);
-	tcase_add_test(t, addresses_tell_what_they_are);
-	tcase_add_test(t, memory_is_counted_and_comes_back);
-	suite_add_tcase(s, t);
+	suite_add_tcase(s, copies("visible", start_visible));
+	suite_add_tcase(s, copies("hidden", start_hidden));
 	return run_suite(s);
 }
