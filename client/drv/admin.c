@@ -322,9 +322,11 @@ void npu_admin_version_clear(struct npu_admin_version *version)
 
 const char *npu_admin_sandbox_name(unsigned bit)
 {
+	/* In the order of NPU_SANDBOX_* of the device interface. */
 	static const char *const names[] = {
-		"no_new_privs", "seccomp",  "landlock", "user_ns", "pid_ns",  "net_ns",
-		"ipc_ns",	"mount_ns", "uts_ns",	"caps",	   "own_uid", "rlimits",
+		"no_new_privs", "seccomp", "user_ns", "pid_ns", "net_ns", "ipc_ns", "uts_ns", "mount_ns",
+		"own_uid", "caps", "landlock", "landlock_net", "landlock_scope", "rlimits", "data_limit",
+		"not_dumpable", "parent_death",
 	};
 
 	return bit < sizeof(names) / sizeof(names[0]) ? names[bit] : NULL;

