@@ -40,5 +40,5 @@ examples/edges/edges.npuk: examples/edges/edges_kernel.c $(NPU_CC_DEPENDS)
 examples/sgemm/sgemm.npuk: examples/sgemm/sgemm_kernel.c $(NPU_CC_DEPENDS)
 	$(npu_cc_make) -o $@ $(srcdir)/examples/sgemm/sgemm_kernel.c
 
-noinst_DATA = $(EXAMPLE_KERNELS)
+noinst_DATA += $(EXAMPLE_KERNELS)
 CLEANFILES += examples/crash/crash.npuk examples/edges/edges.npuk examples/sgemm/sgemm.npuk

@@ -57,8 +57,9 @@ int wire_send(int fd, struct wire_header *header, const void *body, const int *f
 /*
  * Receives one packet into buffer (at least WIRE_FRAME_MAX bytes). Control space for max_fds (at
  * most WIRE_FDS_RECEIVE_MAX) descriptors is offered; those that come are put into fds,
- * close-on-exec, and are the caller's also when an error is returned; *ret_nfds is always set. Returns the size, 0 at
- * end of file, or a negative errno: -EMSGSIZE when data or control data were cut off.
+ * close-on-exec, and are the caller's also when an error is returned; *ret_nfds is always set.
+ * Returns the size, 0 at end of file, or a negative errno: -EMSGSIZE when data or control data were
+ * cut off.
  */
 int wire_receive(int fd, void *buffer, size_t size, int *fds, size_t max_fds, size_t *ret_nfds,
 		 int flags);

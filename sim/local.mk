@@ -28,10 +28,22 @@ libnpusim_la_SOURCES += sim/board.c sim/board.h sim/board_backend.c sim/board_ch
 	sim/board_channel.h sim/board_engine.c sim/board_engine.h sim/board_engine_msg.c \
 	sim/board_engine_msg.h sim/board_loop.c sim/board_loop.h sim/board_memory.c \
 	sim/board_memory.h sim/board_release.c sim/board_release.h sim/board_socket.c \
-	sim/board_socket.h sim/board_space.c sim/board_space.h sim/board_watch.c sim/board_watch.h \
+	sim/board_socket.h sim/board_space.c sim/board_space.h sim/board_upper.c sim/board_upper.h \
+	sim/board_watch.c sim/board_watch.h \
 	sim/sim_fd.h sim/sim_lock.c sim/sim_lock.h sim/sim_log.c sim/sim_log.h \
 	sim/sim_options.c sim/sim_options.h sim/sim_start.c sim/sim_start.h
 npudlibexecdir = $(libexecdir)/npud
 npudlibexec_PROGRAMS = npu-sim
 npu_sim_SOURCES = sim/main.c
 npu_sim_LDADD = libnpusim.la
+
+# The board as a PCI card for a virtual machine, and its firmware.
+libnpusim_la_SOURCES += sim/card.c sim/card.h sim/card_admin.c sim/card_command.c sim/card_copy.c \
+	sim/card_dma.c sim/card_fetch.c sim/card_ivshmem.c sim/card_mirror.c sim/card_object.c \
+	sim/card_regs.c sim/fw_crc.h
+noinst_PROGRAMS += mkfw
+mkfw_SOURCES = sim/mkfw.c sim/fw_crc.h kdrv/uapi/npu_hw.h
+noinst_DATA += sim/npu-fw.bin
+CLEANFILES += sim/npu-fw.bin
+sim/npu-fw.bin: mkfw$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) sim && ./mkfw$(EXEEXT) $@ $(PACKAGE_VERSION)

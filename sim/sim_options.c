@@ -20,6 +20,8 @@
 
 #define MEMORY_MIN (16ull << 20)
 #define MEMORY_MAX (256ull << 30)
+#define BAR_MIN (256ull << 20)
+#define BAR_MAX (256ull << 30)
 
 struct option {
 	const char *name;
@@ -60,6 +62,20 @@ static const char *take_socket(struct sim_options *options, const char *value)
 	return NULL;
 }
 
+static const char *take_card(struct sim_options *options, const char *value)
+{
+	options->card = true;
+	return take_socket(options, value);
+}
+
+static const char *take_ram(struct sim_options *options, const char *value)
+{
+	if (!*value)
+		return "empty path";
+	options->ram = value;
+	return NULL;
+}
+
 static const char *take_pid_file(struct sim_options *options, const char *value)
 {
 	if (!*value)
@@ -78,7 +94,7 @@ static const char *take_device(struct sim_options *options, const char *value)
 	return why;
 }
 
-static const char *take_memory(struct sim_options *options, const char *value)
+static const char *size_parse(const char *value, uint64_t *ret_size)
 {
 	static const char *const suffixes = "KMGkmg";
 	unsigned long long n;
@@ -100,13 +116,50 @@ static const char *take_memory(struct sim_options *options, const char *value)
 			return "too large";
 		n <<= shift;
 	}
+	if (errno)
+		return "too large";
+	*ret_size = n;
+	return NULL;
+}
+
+static const char *take_memory(struct sim_options *options, const char *value)
+{
+	uint64_t n;
+	const char *why = size_parse(value, &n);
+
+	if (why)
+		return why;
 	n &= ~(NPU_PAGE_LARGE - 1);
-	if (errno || n > MEMORY_MAX)
+	if (n > MEMORY_MAX)
 		return "too large (at most 256G)";
 	if (n < MEMORY_MIN)
 		return "too small (at least 16M)";
 	options->memory = n;
 	return NULL;
+}
+
+static const char *take_ram_below_4g(struct sim_options *options, const char *value)
+{
+	uint64_t n;
+	const char *why = size_parse(value, &n);
+
+	if (!why && (n % NPU_PAGE_LARGE || n > 4ull << 30))
+		why = "not a multiple of 2M up to 4G";
+	if (!why)
+		options->ram_below_4g = n;
+	return why;
+}
+
+static const char *take_bar(struct sim_options *options, const char *value)
+{
+	uint64_t n;
+	const char *why = size_parse(value, &n);
+
+	if (!why && (n & (n - 1) || n < BAR_MIN || n > BAR_MAX))
+		why = "not a power of two from 256M to 256G";
+	if (!why)
+		options->bar = n;
+	return why;
 }
 
 static const char *take_cores(struct sim_options *options, const char *value)
@@ -165,7 +218,12 @@ static const char *take_log_level(struct sim_options *options, const char *value
 }
 
 static const struct option option_table[] = {
-	{ "socket", "PATH", take_socket, "socket to listen on (needed)" },
+	{ "socket", "PATH", take_socket, "socket to listen on, for npud" },
+	{ "card", "PATH", take_card, "instead: socket for the ivshmem-doorbell device of a QEMU" },
+	{ "ram", "FILE", take_ram, "card: the file that is the machine's memory" },
+	{ "ram-below-4g", "SIZE", take_ram_below_4g,
+	  "card: how much of it lies below 4 GiB (default: at most 2G)" },
+	{ "bar", "SIZE", take_bar, "card: size of BAR2, 132 MiB a session (default 16G)" },
 	{ "pid-file", "PATH", take_pid_file, "file that holds our process id and is locked" },
 	{ "device", "N", take_device, "number of the device (default 0)" },
 	{ "memory", "SIZE", take_memory,
@@ -202,6 +260,7 @@ static void options_default(struct sim_options *options)
 		.cores = 1,
 		.owner = geteuid(),
 		.host_visible = true,
+		.bar = 16ull << 30,
 		.kernel_timeout_us = 60000000,
 		.orphan_grace_ms = 30000,
 		.log_level = SIM_LOG_NOTICE,
@@ -299,7 +358,12 @@ int sim_options_parse(int argc, char **argv, struct sim_options *ret_options)
 			return r;
 	}
 	if (!options.socket) {
-		fprintf(stderr, "npu-sim: --socket PATH is needed; see npu-sim --help\n");
+		fprintf(stderr, "npu-sim: --socket PATH or --card PATH is needed; see npu-sim "
+			"--help\n");
+		return -EINVAL;
+	}
+	if (options.card && !options.ram) {
+		fprintf(stderr, "npu-sim: --card: needs --ram FILE, the machine's memory\n");
 		return -EINVAL;
 	}
 	if (ram && options.memory > ram / 2) {

@@ -12,6 +12,10 @@
 
 struct sim_options {
 	const char *socket;
+	bool card;            /* serve QEMU there, as a PCI card, not npud */
+	const char *ram;      /* of the card's machine */
+	uint64_t ram_below_4g; /* bytes, 0: as QEMU's q35 has it */
+	uint64_t bar;         /* bytes of the card's BAR2, a power of two */
 	const char *pid_file; /* NULL: none */
 	unsigned int device;
 	uint64_t memory;      /* bytes, whole large pages */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <systemd/sd-daemon.h>
 
@@ -79,7 +80,8 @@ static int start_locks(struct sim_run *run)
 static int start_listen(const struct sim_options *options, int *ret_fd)
 {
 	pid_t holder = 0;
-	int r = board_socket_listen(options->socket, options->owner, ret_fd, &holder);
+	int r = board_socket_listen(options->socket, options->card ? SOCK_STREAM : SOCK_SEQPACKET,
+				    options->owner, ret_fd, &holder);
 
 	if (r == -EADDRINUSE)
 		sim_log(SIM_LOG_ERROR, "%s is served by process %d; stop it or choose another path",

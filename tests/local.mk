@@ -307,7 +307,7 @@ endif
 
 # npu-sim as a PCI card, without a virtual machine.
 if HAVE_CHECK
-CARD_TESTS = test_card test_card_hostile
+CARD_TESTS = test_card test_card_work test_card_hostile
 check_PROGRAMS += $(CARD_TESTS)
 TESTS += $(CARD_TESTS)
 CARD_SOURCES = tests/lib/card_rig.c tests/lib/card_rig.h
@@ -318,6 +318,10 @@ test_card_SOURCES = tests/integration/test_card.c $(CARD_SOURCES)
 test_card_CPPFLAGS = $(CARD_CPPFLAGS)
 test_card_LDADD = libnpu-testlib.la $(CHECK_LIBS)
 EXTRA_test_card_DEPENDENCIES = $(CARD_DEPENDS)
+test_card_work_SOURCES = tests/integration/test_card_work.c $(CARD_SOURCES)
+test_card_work_CPPFLAGS = $(CARD_CPPFLAGS)
+test_card_work_LDADD = libnpu-testlib.la $(CHECK_LIBS)
+EXTRA_test_card_work_DEPENDENCIES = $(CARD_DEPENDS)
 test_card_hostile_SOURCES = tests/integration/test_card_hostile.c $(CARD_SOURCES)
 test_card_hostile_CPPFLAGS = $(CARD_CPPFLAGS)
 test_card_hostile_LDADD = libnpu-testlib.la $(CHECK_LIBS)

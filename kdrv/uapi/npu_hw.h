@@ -134,9 +134,11 @@ struct npu_hw_run { /* device memory pages, or host memory */
 	__u64 count; /* pages, or bytes */
 };
 
-struct npu_hw_cmd { /* 128 bytes */
+#define NPU_HW_CMD_CARD 0x1u /* COUNTERS: of the whole card */
+
+struct npu_hw_cmd { /* 128 bytes; HARDWARE.md says which fields each op reads */
 	__u16 op;
-	__u16 flags;
+	__u16 flags; /* NPU_HW_CMD_* */
 	__u32 cid;   /* comes back in the completion; 0: none is wanted */
 	__u32 space; /* slab slot of the session */
 	__u32 id;    /* mem, ctx, queue or module number of the driver's choice, unique on the card */

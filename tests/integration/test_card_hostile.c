@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npu-sim as a PCI card under a driver and clients that write anything anywhere: the board stays up,
- * says what is wrong where it can, and serves the others.
+ * npu-sim as a PCI card under a driver and clients that write anything anywhere: the board stays
+ * up, says what is wrong where it can, and serves the others.
  */
 #include <check.h>
 #include <errno.h>
@@ -178,8 +178,10 @@ START_TEST(test_wrong_memory)
 	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, list, 0), -EINVAL);
 	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, 2 * NPU_PAGE_SMALL, list, 1), -EINVAL);
 	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, list, UINT32_MAX), -ENOMEM);
-	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, CARD_RIG_BELOW, 1), -EFAULT);
-	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, UINT64_MAX - 7, 1), -EFAULT);
+	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, CARD_RIG_BELOW, 1),
+			 -EFAULT);
+	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, UINT64_MAX - 7, 1),
+			 -EFAULT);
 	runs[0] = (struct npu_hw_run){ UINT64_MAX, 1 };
 	ck_assert_int_eq(mem_create(50, NPU_MEM_DEVICE, NPU_PAGE_SMALL, list, 1), -EINVAL);
 	runs[0] = (struct npu_hw_run){ 1, UINT64_MAX };
@@ -354,7 +356,8 @@ START_TEST(test_broken_tail)
 		__atomic_store_n(&ctrl->armed, 0, __ATOMIC_SEQ_CST);
 		card_rig_kick(&rig, 0, 0);
 		ck_assert(card_rig_sync(&rig, 0, 0, CARD_RIG_WAIT_MS));
-		ck_assert_uint_eq(card_rig_event(&rig, NPU_HW_CQ_FAULT).fault.kind, NPU_FAULT_ENTRY);
+		ck_assert_uint_eq(card_rig_event(&rig, NPU_HW_CQ_FAULT).fault.kind,
+				  NPU_FAULT_ENTRY);
 		assert_serves(0, 16 * MIB);
 	}
 	card_rig_stop(&rig);

@@ -3,11 +3,12 @@
 #define NPU_TESTS_LIB_CARD_RIG_H
 
 /*
- * card_rig - an npu-sim --card of a test's own; the test plays QEMU's ivshmem-doorbell, the machine's
- * RAM and the driver.
+ * card_rig - an npu-sim --card of a test's own; the test plays QEMU's ivshmem-doorbell, the
+ * machine's RAM and the driver.
  *
- * For Check tests, one thread: whatever a test does not expect to fail ends it with a message. RAM is
- * CARD_RIG_RAM bytes, the first CARD_RIG_BELOW of them below 4 GiB; addresses here are bus addresses.
+ * For Check tests, one thread: whatever a test does not expect to fail ends it with a message. RAM
+ * is CARD_RIG_RAM bytes, the first CARD_RIG_BELOW of them below 4 GiB; addresses here are bus
+ * addresses.
  */
 
 #include <stdbool.h>
