@@ -106,8 +106,8 @@ static void engine_ended(struct board_engine *engine, const siginfo_t *info,
 	/* The next engine is told of all loads that have no end; what killed one is not among them. */
 	if (!board->ending && !orderly)
 		board_engine_fail_load(engine);
-	end.progress = tasks > 0;
 	end.fault = orderly && engine->faulted;
+	end.progress = tasks > 0 || end.fault;
 	end.life_ns = sim_now() - engine->start_ns;
 	engine_free(engine);
 	board_space_engine_ended(space, &end);

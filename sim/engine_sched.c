@@ -265,7 +265,6 @@ static struct engine_ring *be_free(struct engine_worker *w, struct engine_ring *
 	uint64_t begin, last, now, limit;
 	uint32_t none = 0;
 
-	publish_tasks(w);
 	w->polls++;
 	if (!e->spin_us || !atomic_compare_exchange_strong(&e->pollers, &none, 1)) {
 		cool(w, hot);
@@ -370,6 +369,7 @@ void *engine_worker_main(void *arg)
 				continue;
 			}
 		}
+		publish_tasks(w); /* while busy: the engine must not end before it has told */
 		atomic_fetch_sub(&e->busy, 1);
 		ring = be_free(w, ring);
 		engine_busy_begin(e);

@@ -52,11 +52,15 @@ static void faulty_main(int in, int out)
 		unsigned k = i % 4;
 		uint64_t arg = k == 2 ? (uintptr_t)c.device : wrong[k].arg;
 		const char *text;
+		aclError code;
 
 		OK(aclrtMemset(c.device, MIB, 0, 8));
 		client_launch(&c, wrong[k].kernel, 1, arg, 1, k == 2 ? 1 : 2);
-		THAT(aclrtSynchronizeStream(c.stream) == ACL_ERROR_RT_AICORE_EXCEPTION);
+		code = aclrtSynchronizeStream(c.stream);
 		text = aclGetRecentErrMsg();
+		if (code != ACL_ERROR_RT_AICORE_EXCEPTION)
+			fprintf(stderr, "round %u: code %d: %s\n", i, code, text ? text : "no text");
+		THAT(code == ACL_ERROR_RT_AICORE_EXCEPTION);
 		THAT(text && strstr(text, wrong[k].kernel));
 		if (i % 50 == 0)
 			client_work(&c, 100);
