@@ -363,6 +363,16 @@ static void channel_ready(struct board_source *source, uint32_t events)
 		board_loop_modify(self->loop, &self->source, self->first ? EPOLLOUT : 0);
 }
 
+void board_channel_drain(struct board_channel *self)
+{
+	if (self->source.fd < 0)
+		return;
+	for (unsigned int i = 0; i < CHANNEL_BUDGET && !self->broken && !self->closed; i++) {
+		if (!channel_receive(self))
+			break;
+	}
+}
+
 int board_channel_open(struct board_channel *self, struct board_loop *loop,
 		       struct board_release *release, int fd, const struct board_channel_ops *ops)
 {

@@ -63,6 +63,8 @@ struct board_channel {
 /* Takes the socket over. */
 int board_channel_open(struct board_channel *channel, struct board_loop *loop,
 		       struct board_release *release, int fd, const struct board_channel_ops *ops);
+/* Reads the last words of a peer that has ended, within the budget of one window. */
+void board_channel_drain(struct board_channel *channel);
 /* Drops what waits. May be called twice. */
 void board_channel_close(struct board_channel *channel);
 

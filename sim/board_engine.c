@@ -129,6 +129,8 @@ static void engine_exit_ready(struct board_source *source, uint32_t events)
 	} else if (!info.si_pid) {
 		return;
 	}
+	/* Its end may be seen before its last messages, the fault that made it leave among them. */
+	board_channel_drain(&engine->channel);
 	engine_ended(engine, &info, &usage);
 }
 
