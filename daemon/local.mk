@@ -23,6 +23,7 @@ libnpud_la_SOURCES = \
 	daemon/hal/hal_sim.c \
 	daemon/hal/sim_start.c daemon/hal/sim_start.h \
 	daemon/hal/transport.h \
+	daemon/core/admin.c \
 	daemon/core/charge.c daemon/core/charge.h \
 	daemon/core/context.c \
 	daemon/core/core.c daemon/core/core.h \
@@ -36,6 +37,10 @@ libnpud_la_SOURCES = \
 	daemon/core/session.c daemon/core/session.h \
 	daemon/core/space.c daemon/core/space.h \
 	daemon/core/vaspace.c daemon/core/vaspace.h \
+	daemon/mgmt/admin.c daemon/mgmt/admin.h \
+	daemon/mgmt/bus.c daemon/mgmt/bus.h \
+	daemon/mgmt/mgmt.c daemon/mgmt/mgmt.h daemon/mgmt/mgmt_int.h \
+	daemon/mgmt/objects.c \
 	daemon/rpc/client.c daemon/rpc/client.h \
 	daemon/rpc/request.c daemon/rpc/request.h \
 	daemon/rpc/rpc_admin.c \

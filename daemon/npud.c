@@ -8,6 +8,7 @@
 #include "daemon/npud.h"
 #include "daemon/core/core.h"
 #include "daemon/loop/loop.h"
+#include "daemon/mgmt/mgmt.h"
 #include "daemon/options.h"
 #include "daemon/rpc/server.h"
 #include "daemon/util/cleanup.h"
@@ -41,6 +42,7 @@ struct npud {
 	struct closer *closer;
 	struct core *core;
 	struct server *server;
+	struct mgmt *mgmt; /* NULL: no bus is wanted */
 	struct loop_signal *sigterm, *sigint;
 	struct loop_timer *stop_timer;
 	bool stopping;
@@ -209,6 +211,8 @@ static void on_opened(void *arg)
 
 	if (npud->stopping)
 		return;
+	/* without a bus npud runs all the same */
+	mgmt_new(npud->loop, npud->core, &npud->conf, config.version, &npud->mgmt);
 	npud->listen_fd = -1;
 	if (server_new(npud->loop, npud->core, npud->closer, &config, &npud->server) < 0) {
 		stop(npud, 1);
@@ -298,7 +302,9 @@ static void teardown(struct npud *npud)
 	/* requests that still wait end with the core, and look at their server then */
 	if (npud->server && !npud->stopping)
 		server_stop(npud->server);
+	mgmt_stop(npud->mgmt);
 	core_free(npud->core);
+	mgmt_free(npud->mgmt);
 	server_free(npud->server);
 	loop_timer_free(npud->stop_timer);
 	loop_signal_free(npud->sigterm);

@@ -8,6 +8,12 @@ dist_systemdsystemunit_DATA = systemd/npud.socket
 dist_sysusers_DATA = systemd/sysusers.d/npud.conf
 dist_tmpfiles_DATA = systemd/tmpfiles.d/npud.conf
 
+# Who may be npud on the system bus and who may talk to it; what polkit asks before Reset and Drain.
+dbuspolicydir = $(datadir)/dbus-1/system.d
+dist_dbuspolicy_DATA = systemd/org.npud.conf
+polkitactionsdir = $(datadir)/polkit-1/actions
+dist_polkitactions_DATA = systemd/org.npud.policy
+
 EXTRA_DIST += $(systemd_units_in) systemd/npud.conf
 CLEANFILES += systemd/npud.service systemd/npu-sim@.service
 

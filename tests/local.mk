@@ -411,3 +411,14 @@ test_fork_and_loss_CPPFLAGS = $(CLIENT_LIVE_CPPFLAGS)
 test_fork_and_loss_LDADD = $(CLIENT_LIVE_LDADD)
 EXTRA_test_fork_and_loss_DEPENDENCIES = tests/unit/engine_kernels.npuk
 endif
+
+# npud on a message bus of the test's own.
+if HAVE_CHECK
+check_PROGRAMS += test_bus
+TESTS += test_bus
+test_bus_SOURCES = tests/integration/test_bus.c tests/lib/test_bus.c tests/lib/test_bus.h \
+	tests/lib/runner.h $(CLIENT_SOURCES)
+test_bus_CPPFLAGS = $(CLIENT_CPPFLAGS) $(SYSTEMD_CFLAGS)
+test_bus_LDADD = $(CLIENT_LDADD) $(SYSTEMD_LIBS)
+EXTRA_test_bus_DEPENDENCIES = tests/unit/engine_kernels.npuk
+endif

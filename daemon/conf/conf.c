@@ -25,6 +25,7 @@ enum option_type {
 	OPTION_NAME,
 	OPTION_LEVEL,
 	OPTION_TRANSPORT,
+	OPTION_BUS,
 };
 
 struct option {
@@ -88,6 +89,9 @@ static const struct option options[] = {
 	O("limits", OPTION_NUMBER, events, "65536", 64, 1u << 20, "events of one session"),
 	O("limits", OPTION_NUMBER, requests, "64", 4, 1024,
 	  "requests of one session that are being worked on; more wait in the socket"),
+
+	O("management", OPTION_BUS, bus, "system", 0, 0,
+	  "the message bus that npud is managed through"),
 };
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
@@ -190,6 +194,9 @@ static const char *option_allowed(const struct option *option, char *buf, size_t
 	case OPTION_TRANSPORT:
 		snprintf(buf, len, "auto, sim or a comma-separated list of /dev/npuN");
 		break;
+	case OPTION_BUS:
+		snprintf(buf, len, "system, session, off or an address unix:path=PATH");
+		break;
 	}
 	return buf;
 }
@@ -213,6 +220,17 @@ int conf_check_transport(const char *word)
 		if (*p != ',')
 			return -EINVAL;
 	}
+}
+
+/* No address that could make npud wait (tcp) or run something (unixexec). */
+static int check_bus(const char *word)
+{
+	if (strcmp(word, "system") == 0 || strcmp(word, "session") == 0 || strcmp(word, "off") == 0)
+		return 0;
+	return strncmp(word, "unix:", 5) == 0 && word[5] && !strpbrk(word, " \t;") &&
+			       strlen(word) < CONF_LIST_MAX ?
+		       0 :
+		       -EINVAL;
 }
 
 static int option_set(const struct option *option, struct conf *conf, const char *word)
@@ -251,6 +269,11 @@ static int option_set(const struct option *option, struct conf *conf, const char
 		return 0;
 	case OPTION_TRANSPORT:
 		r = conf_check_transport(word);
+		if (r == 0)
+			str_copy(field, CONF_LIST_MAX, word);
+		return r;
+	case OPTION_BUS:
+		r = check_bus(word);
 		if (r == 0)
 			str_copy(field, CONF_LIST_MAX, word);
 		return r;
@@ -293,7 +316,8 @@ static int take_value(void *arg, const char *section, const char *key, const cha
 		     key, section);
 	else
 		fail(reader, -EINVAL,
-		     "%s.%s: no such section, must be [daemon], [device] or [limits]",
+		     "%s.%s: no such section, must be [daemon], [device], [limits] or "
+		     "[management]",
 		     *section ? section : "(none)", key);
 	return 0;
 }
@@ -399,6 +423,7 @@ static void option_print(const struct option *option, const struct conf *conf, F
 		break;
 	case OPTION_NAME:
 	case OPTION_TRANSPORT:
+	case OPTION_BUS:
 		fputs((const char *)field, out);
 		break;
 	}

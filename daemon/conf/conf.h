@@ -50,6 +50,9 @@ struct conf {
 	uint64_t modules;
 	uint64_t events;
 	uint64_t requests;
+
+	/* [management] */
+	char bus[CONF_LIST_MAX]; /* "system", "session", "off", or an address "unix:..." */
 };
 
 void conf_init(struct conf *conf);

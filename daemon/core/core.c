@@ -80,6 +80,7 @@ static void on_ready(struct hal_device *hal, void *arg)
 		 format_size(device->query.memory_total, memory, sizeof(memory)));
 	device->opened = true;
 	check_opened(device->core);
+	core_changed(device);
 }
 
 static void on_lost(struct hal_device *hal, int error, const char *text, void *arg)
@@ -93,6 +94,7 @@ static void on_lost(struct hal_device *hal, int error, const char *text, void *a
 	lose_spaces(device->core, device, true);
 	device->opened = true;
 	check_opened(device->core);
+	core_changed(device);
 }
 
 static struct space *find_space(struct core_device *device, uint64_t hal_id)
@@ -126,12 +128,15 @@ static void on_event(struct hal_device *hal, const struct npu_event *event, void
 		if (space) {
 			space->faults++;
 			space->session->faults++;
-			fault_log(space, &event->fault);
+			fault_report(space, &event->fault);
 		}
 		break;
 	case NPU_EVENT_RESET:
 		log_warning("core", "device %u was reset", device->id);
 		lose_spaces(device->core, device, false);
+		if (device->core->watch)
+			device->core->watch->reset(device->id, device->core->watch_arg);
+		core_changed(device);
 		break;
 	case NPU_EVENT_HEALTH:
 		if (event->status != (__s32)device->query.health)
@@ -142,10 +147,15 @@ static void on_event(struct hal_device *hal, const struct npu_event *event, void
 		device->query.health = (__u32)event->status;
 		if (event->status == NPU_HEALTH_LOST)
 			lose_spaces(device->core, device, false);
+		core_changed(device);
 		break;
 	case NPU_EVENT_MEMORY:
 		log_warning("core", "device %u: %d bytes of memory were retired", device->id,
 			    event->status);
+		core_changed(device);
+		break;
+	case NPU_EVENT_SESSION:
+		core_changed(device);
 		break;
 	default:
 		break;
@@ -295,6 +305,7 @@ void core_free(struct core *core)
 		return;
 	core->opened = NULL;
 	core->idle = NULL;
+	core->watch = NULL;
 	/* owners that were on the way to close their sessions */
 	loop_run_posts(core->loop);
 	/* ends the jobs with -ENODEV: spaces that were being closed go then */
@@ -375,6 +386,8 @@ int core_device_info(const struct core *core, unsigned int id, struct core_devic
 	info.default_timeout_us = query->default_timeout_us;
 	info.sandbox_active = query->sandbox_active;
 	info.sandbox_missing = query->sandbox_missing;
+	info.clients = device->clients;
+	info.drained = device->drained;
 	*ret_info = info;
 	return 0;
 }

@@ -21,6 +21,8 @@
 #define CORE_DEVICES_MAX 16
 
 struct core;
+struct op;
+struct session_peer;
 
 /* A device as the last query of it told. Numbers are those of the device interface. */
 struct core_device_info {
@@ -38,6 +40,8 @@ struct core_device_info {
 	uint64_t memory_total, memory_free, memory_bad, largest_run;
 	uint64_t slab_size, busy_ns, default_timeout_us;
 	uint32_t sandbox_active, sandbox_missing;
+	uint32_t clients; /* connections that have it open; the core's own count, always fresh */
+	bool drained;	  /* takes no new clients */
 };
 
 struct core_config {
@@ -68,5 +72,42 @@ int core_device_info(const struct core *core, unsigned int id, struct core_devic
 void core_window(uint64_t *ret_base, uint64_t *ret_size);
 /* Faults since the start. */
 uint64_t core_faults(const struct core *core);
+
+/* "ok", "degraded" or "lost"; static. */
+const char *core_health_name(uint32_t health);
+
+/* A fault, and whose it was. */
+struct core_fault_report {
+	unsigned int device;
+	uint64_t session;
+	const struct session_peer *peer;
+	const struct core_fault *fault;
+	const char *kind;   /* in words */
+	bool address_known; /* fault->address is the one */
+};
+
+/*
+ * Somebody who wants to know what happens. Called from the middle of the core's work: the watcher
+ * may look, but starts no operation and closes no session from within.
+ */
+struct core_watch {
+	/* What core_device_info() tells may be another now, or would be after a core_refresh(). */
+	void (*changed)(unsigned int device, void *arg);
+	/* Faults of living sessions, as many of each as the log takes (20 a second). */
+	void (*fault)(const struct core_fault_report *report, void *arg);
+	void (*reset)(unsigned int device, void *arg);
+};
+
+/* At most one watcher; NULL: no more. watch must stay. */
+void core_set_watch(struct core *core, const struct core_watch *watch, void *arg);
+
+/*
+ * Resets a device: all its sessions are lost. Errors: -ENXIO there is no such device, -EBUSY a
+ * reset of it is under way, -ENODEV it is not there, -ETIMEDOUT it has not answered in time, and
+ * what the device answers.
+ */
+int core_reset(struct core *core, unsigned int device, struct op *op);
+/* A drained device is opened for nobody; who has it open goes on. 0 or -ENXIO. */
+int core_drain(struct core *core, unsigned int device, bool on);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults: each gets its line in the log, with everything that tells whose it is; the records stay
- * with the device, which is asked for them.
+ * Faults: each gets its line in the log, with everything that tells whose it is, and goes to the
+ * watcher; the records stay with the device, which is asked for them.
  */
 #include "daemon/core/fault.h"
 #include "daemon/util/log.h"
@@ -51,29 +51,9 @@ static uint32_t client_id(const struct space *space, enum object_type type, uint
 	return 0;
 }
 
-void fault_log(struct space *space, const struct npu_fault_record *fault)
+static void fault_fill(const struct space *space, const struct npu_fault_record *record,
+		       struct core_fault *fault)
 {
-	struct log_ident ident = space_ident(space);
-	char address[40] = "unknown";
-
-	if (!log_limit_ok(&space->session->fault_limit, "core"))
-		return;
-	ident.context = client_id(space, OBJECT_CONTEXT, fault->context);
-	ident.stream = client_id(space, OBJECT_QUEUE, fault->queue);
-	ident.task = fault->task;
-	if (!(fault->flags & NPU_FAULT_ADDRESS_UNKNOWN))
-		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)fault->address);
-	log_msg(LOG_LEVEL_WARNING, "core", &ident,
-		"fault %llu: %s, kernel %s, block %u, core %u, address %s, image offset 0x%llx",
-		(unsigned long long)fault->seq, fault_kind_name(fault->kind),
-		fault->kernel[0] ? fault->kernel : "none", fault->block, fault->core, address,
-		(unsigned long long)fault->pc);
-}
-
-static void fault_take(struct space *space, struct op *op, const struct npu_fault_record *record)
-{
-	struct core_fault *fault = &op->faults.fault[op->faults.count++];
-
 	fault->seq = record->seq;
 	fault->device = space->device->id;
 	fault->time_ns = record->time_ns;
@@ -88,6 +68,38 @@ static void fault_take(struct space *space, struct op *op, const struct npu_faul
 	fault->pc = record->pc;
 	memcpy(fault->kernel, record->kernel, sizeof(fault->kernel));
 	fault->kernel[sizeof(fault->kernel) - 1] = '\0';
+}
+
+void fault_report(struct space *space, const struct npu_fault_record *record)
+{
+	const struct core *core = space->device->core;
+	struct log_ident ident = space_ident(space);
+	struct core_fault filled, *fault = &filled;
+	struct core_fault_report report = {
+		.device = space->device->id,
+		.session = space->session->id,
+		.peer = &space->session->peer,
+		.fault = fault,
+		.kind = fault_kind_name(record->kind),
+		.address_known = !(record->flags & NPU_FAULT_ADDRESS_UNKNOWN),
+	};
+	char address[40] = "unknown";
+
+	if (!log_limit_ok(&space->session->fault_limit, "core"))
+		return;
+	fault_fill(space, record, fault);
+	ident.context = fault->ctx;
+	ident.stream = fault->queue;
+	ident.task = fault->task;
+	if (report.address_known)
+		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)fault->address);
+	log_msg(LOG_LEVEL_WARNING, "core", &ident,
+		"fault %llu: %s, kernel %s, block %u, core %u, address %s, image offset 0x%llx",
+		(unsigned long long)fault->seq, report.kind,
+		fault->kernel[0] ? fault->kernel : "none", fault->block, fault->core, address,
+		(unsigned long long)fault->pc);
+	if (core->watch)
+		core->watch->fault(&report, core->watch_arg);
 }
 
 static void query_done(struct space *space, struct hal_job *job, struct op *op);
@@ -106,7 +118,7 @@ static void query_done(struct space *space, struct hal_job *job, struct op *op)
 	const struct npu_error_query *query = job->arg;
 
 	if (job->result == 0 && query->fault.session == space->hal_id)
-		fault_take(space, op, &query->fault);
+		fault_fill(space, &query->fault, &op->faults.fault[op->faults.count++]);
 	if (job->result == -ENOENT || (job->result == 0 && op->faults.count == OP_FAULTS_MAX)) {
 		op_finish(op);
 	} else if (job->result < 0) {

@@ -8,7 +8,7 @@
 
 /* In words; static. */
 const char *fault_kind_name(uint32_t kind);
-/* The line in the log; each session has its own budget of lines. */
-void fault_log(struct space *space, const struct npu_fault_record *fault);
+/* The line in the log, and the watcher; each session has its own budget. */
+void fault_report(struct space *space, const struct npu_fault_record *fault);
 
 #endif

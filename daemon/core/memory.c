@@ -66,6 +66,7 @@ void memory_hold_put(struct memory_hold *hold)
 	charge_give(charge, charge_of(hold), hold->bytes);
 	charge_give(charge, CHARGE_FILE, hold->files);
 	count_bytes(hold, -(int64_t)hold->bytes);
+	core_changed(hold->space->device);
 	free(hold);
 }
 
@@ -116,6 +117,7 @@ static void memory_live(struct memory *memory)
 
 	object->op = NULL;
 	object->state = OBJECT_LIVE;
+	core_changed(object->space->device);
 	op->memory.id = object->id;
 	op->memory.bytes = memory->bytes;
 	op->memory.page = memory->page;

@@ -43,6 +43,7 @@ static void space_free(struct space *space)
 	if (session->spaces[device->id] == space)
 		session->spaces[device->id] = NULL;
 	space_discard(space);
+	core_changed(device);
 	op_finish(op);
 	session_let_go(session);
 }
@@ -313,6 +314,8 @@ static void create_done(struct hal_job *job)
 	if (space->state == SPACE_CREATING && op) {
 		space->state = SPACE_OPEN;
 		space->op = NULL;
+		space->device->clients++;
+		core_changed(space->device);
 		op->space.slab_size = space->slab_size;
 		op->space.slab_address = space->slab_address;
 		op->fds[0] = hal_take_fd(&create->fd_slab);
@@ -389,6 +392,11 @@ int space_open(struct session *session, struct core_device *device, struct op *o
 	if (hal_device_state(device->hal) != HAL_READY)
 		return op_error(op, -ENODEV, "device %u (%s): it is not there; see npuctl status",
 				device->id, hal_device_path(device->hal));
+	if (device->drained)
+		return op_error(op, -EBUSY,
+				"device %u: it is being drained and takes no new clients; use another, "
+				"or wait till an administrator ends that",
+				device->id);
 	space = calloc(1, sizeof(*space));
 	if (!space)
 		return op_error(op, -ENOMEM, "npud has no memory left");
@@ -442,6 +450,8 @@ void space_close(struct space *space, struct op *op)
 		op_finish(op);
 		return;
 	}
+	if (before != SPACE_CREATING)
+		space->device->clients--;
 	space->state = SPACE_CLOSING;
 	space->op = op;
 	space->jobs++; /* nothing below frees it */

@@ -33,6 +33,9 @@ struct core_device {
 	bool opened;		/* answered the first time, or failed to */
 	struct npu_query query; /* the last */
 	struct space *spaces;	/* hash by hal_id */
+	unsigned int clients;	/* spaces that are OPEN or LOST */
+	bool drained;		/* opens no more spaces */
+	bool resetting;		/* a RESET has not been answered */
 	uint64_t dropped;	/* event records */
 	struct log_limit dropped_limit;
 	TAILQ_HEAD(, module) loading; /* waiting for their event */
@@ -108,10 +111,15 @@ struct core {
 	struct loop_timer *open_timer;
 	void (*idle)(void *arg);
 	void *idle_arg;
+	const struct core_watch *watch;
+	void *watch_arg;
 };
 
 /* core.c */
 struct log_ident space_ident(const struct space *space);
+
+/* admin.c: tells the watcher, if there is one */
+void core_changed(const struct core_device *device);
 
 /* space.c */
 /* The OPEN space of a session on a device, or NULL with op's error set. */

@@ -112,6 +112,8 @@ START_TEST(refuses_wrong_text)
 	refused("[device]\ntransport = /dev/nvidia0\n", "2", "auto, sim or");
 	refused("[device]\ntransport = /dev/npu0,\n", "2", "auto, sim or");
 	refused("[device]\ntransport = /dev/npu\n", "2", "auto, sim or");
+	refused("[management]\nbus = tcp:host=here,port=1\n", "2", "system, session, off or");
+	refused("[management]\nbus = unix:path=/a;tcp:host=b\n", "2", "system, session, off or");
 	refused("[daemon]\nsocket_group = a b\n", "2", "group name");
 	refused("[daemon]\nlog_level = info\nlog_level = debug\n", "3",
 		"given twice, first in line 2");
