@@ -112,7 +112,6 @@ struct engine {
 	_Atomic uint32_t ending;   /* threads about to end an idle engine: nobody may become busy */
 	_Atomic uint32_t leaving;  /* ENGINE_EXIT: the busy ones stop behind their entry, too */
 	_Atomic uint32_t open_launches; /* those with blocks left to take */
-	_Atomic uint32_t context_error[1024]; /* enum npu_fault_kind */
 
 	struct engine_module_slot *_Atomic modules[ENGINE_MODULES];
 	struct engine_module_slot *dead; /* control thread */

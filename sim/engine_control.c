@@ -149,10 +149,6 @@ static int do_queue(struct engine *e, const struct engine_queue *q)
 			engine_ring_attach(e, ring, q->slot);
 			ring->queue = q->queue;
 			ring->ctx = q->ctx;
-			/* What a context was stopped for outlives its engine; it is the client's own. */
-			atomic_store(&e->context_error[q->ctx],
-				     __atomic_load_n(&e->header->context_error[q->ctx],
-						     __ATOMIC_RELAXED));
 			atomic_store(&ring->epoch, q->epoch);
 		}
 		atomic_store(&ring->active, q->active);
@@ -181,15 +177,13 @@ static int do_queue(struct engine *e, const struct engine_queue *q)
 	return 0;
 }
 
-static int do_context(struct engine *e, const struct engine_context *c)
+/*
+ * Priority, weight and cores are for whoever schedules engines. An error was cleared in the slab by the
+ * board already: to do it here, later, could hide a new one.
+ */
+static int do_context(const struct engine_context *c)
 {
-	if (c->ctx >= 1024)
-		return -EINVAL;
-	if (!c->clear_error)
-		return 0;
-	atomic_store(&e->context_error[c->ctx], 0);
-	__atomic_store_n(&e->header->context_error[c->ctx], 0, __ATOMIC_RELEASE);
-	return 0;
+	return c->ctx < 1024 ? 0 : -EINVAL;
 }
 
 static int do_start(struct engine *e, const struct engine_start *s)
@@ -257,7 +251,7 @@ static int act(struct engine *e, const struct engine_msg *msg, const void *paylo
 				  PAYLOAD(engine_abort)->kind);
 		return 0;
 	case ENGINE_CONTEXT:
-		return PAYLOAD(engine_context) ? do_context(e, payload) : -EINVAL;
+		return PAYLOAD(engine_context) ? do_context(payload) : -EINVAL;
 	case ENGINE_START:
 		return PAYLOAD(engine_start) ? do_start(e, payload) : -EINVAL;
 	default:

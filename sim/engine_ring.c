@@ -137,7 +137,6 @@ static void fail(struct engine *e, struct engine_ring *ring, const struct npu_en
 	fail_event(e, entry, err->kind);
 	if (err->kind != NPU_FAULT_ABORTED) {
 		if (atomic_load(&ring->fail_mode) == NPU_FAIL_STOP) {
-			atomic_store(&e->context_error[ring->ctx], err->kind);
 			__atomic_store_n(&e->header->context_error[ring->ctx], err->kind,
 					 __ATOMIC_RELEASE);
 			__atomic_store_n(&ring->ctrl->state, NPU_RING_STOPPED, __ATOMIC_RELAXED);
@@ -266,7 +265,7 @@ bool engine_ring_run(struct engine_worker *w, struct engine_ring *ring)
 		/* The client has just written what comes next: fetch it while this one runs. */
 		if (tail - ring->head > AHEAD)
 			__builtin_prefetch(&ring->entries[(ring->head + AHEAD) & MASK]);
-		stopped = atomic_load_explicit(&e->context_error[ring->ctx], memory_order_relaxed);
+		stopped = __atomic_load_n(&e->header->context_error[ring->ctx], __ATOMIC_RELAXED);
 		if (entry.epoch != (uint16_t)atomic_load_explicit(&ring->epoch, memory_order_relaxed) ||
 		    stopped) {
 			verdict = ENGINE_FAILED;

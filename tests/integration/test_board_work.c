@@ -376,11 +376,18 @@ START_TEST(test_pause_holds_work)
 }
 END_TEST
 
+static uint32_t word_value;
+static bool word_is(void *at)
+{
+	return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE) == word_value;
+}
+
 /* A context that stopped stays stopped in the engine that follows, until it is told otherwise. */
 START_TEST(test_stop_outlives_engine)
 {
 	struct npu_queue_ctrl mode = { .op = NPU_QUEUE_SET_FAIL_MODE, .value = NPU_FAIL_STOP };
 	struct npu_ctx_set clear = { .head.flags = NPU_CTX_CLEAR_ERROR };
+	uint32_t *error;
 	struct work work;
 
 	start();
@@ -389,6 +396,8 @@ START_TEST(test_stop_outlives_engine)
 	mode.queue = work.queue;
 	clear.ctx = work.ctx;
 	ck_assert_int_eq(SIM_CALL(&client, QUEUE_CTRL, &mode), 0);
+	word_value = NPU_FAIL_STOP; /* in force, not just asked for */
+	ck_assert(wait_until(word_is, &sim_client_ring(&client, work.slot)->fail_mode, SIM_WAIT_MS));
 	launch(&work, "poke", 0x1000, 1, 0);
 	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
 	while (sim_client_event(&client, NPU_EVENT_ENGINE).status < 2)
@@ -397,7 +406,10 @@ START_TEST(test_stop_outlives_engine)
 	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
 	ck_assert_uint_eq(work.words[0], 0);
 	ck_assert_uint_eq(sim_client_ring(&client, work.slot)->error.kind, NPU_FAULT_ABORTED);
+	error = &((struct npu_slab_header *)client.slab)->context_error[work.ctx];
 	ck_assert_int_eq(SIM_CALL(&client, CTX_SET, &clear), 0);
+	word_value = 0;
+	ck_assert(wait_until(word_is, error, SIM_WAIT_MS));
 	launch(&work, "add", MEM_ADDRESS, 1, 0);
 	ck_assert(sim_client_sync(&client, work.slot, SIM_WAIT_MS));
 	ck_assert_uint_eq(work.words[0], 1);

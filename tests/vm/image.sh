@@ -15,8 +15,8 @@ set -eu
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 
 here=$(cd "$(dirname "$0")" && pwd -P)
-mirror=${NPU_VM_MIRROR:?names a source of Debian 12}
-security=$mirror
+# Where packages come from: $NPU_VM_MIRROR, else wherever this machine has them from.
+sources=()
 work=
 
 say() { printf 'image.sh: %s\n' "$*" >&2; }
@@ -171,17 +171,30 @@ finish_root() {
 	rmdir "$work/view"
 }
 
+# Debian's own lists of this machine; others may name releases that the guest does not have.
+find_sources() {
+	local file
+	if [ -n "${NPU_VM_MIRROR:-}" ]; then
+		sources=("deb $NPU_VM_MIRROR bookworm main")
+		return
+	fi
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+		[ ! -s "$file" ] || ! grep -q bookworm "$file" || sources+=("$file")
+	done
+	[ "${#sources[@]}" -gt 0 ] || die "apt of this machine has no source of Debian 12: set NPU_VM_MIRROR=URL"
+}
+
 make_root() {
 	local mode=auto
+	find_sources
 	[ "$(id -u)" -ne 0 ] || mode=root
 	chmod 755 "$work"
 	mmdebstrap --quiet --mode="$mode" --variant=essential --format=null \
 		--include="$(list packages | paste -sd,)" \
 		--customize-hook="NPU_VM_HOOK=$work KVER=$kver bash '$here/image.sh' --finish \"\$1\"" \
-		bookworm /dev/null "deb $mirror bookworm main" \
-		"deb $security bookworm-security main" >"$work/mmdebstrap.log" 2>&1 || {
+		bookworm /dev/null "${sources[@]}" >"$work/mmdebstrap.log" 2>&1 || {
 		tail -n 20 "$work/mmdebstrap.log" >&2
-		die "mmdebstrap failed (above); is $mirror reachable? NPU_VM_MIRROR names another"
+		die "mmdebstrap failed (above); NPU_VM_MIRROR=URL names another source of Debian 12"
 	}
 }
 
