@@ -422,3 +422,6 @@ test_bus_CPPFLAGS = $(CLIENT_CPPFLAGS) $(SYSTEMD_CFLAGS)
 test_bus_LDADD = $(CLIENT_LDADD) $(SYSTEMD_LIBS)
 EXTRA_test_bus_DEPENDENCIES = tests/unit/engine_kernels.npuk
 endif
+
+# In a virtual machine, with npu.ko.
+include tests/vm/local.mk

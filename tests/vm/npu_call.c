@@ -77,7 +77,7 @@ static int hold_after(int fd, const struct npu_session_create *create, const vol
 {
 	struct pollfd life = { .fd = create->fd_life, .events = POLLIN };
 	unsigned long sum = 0;
-	int failed = 0;
+	int failed = 0, tries = 0;
 
 	if (poll(&life, 1, 5000) != 1 || !(life.revents & POLLHUP)) {
 		printf("the life file says nothing\n");
@@ -87,6 +87,9 @@ static int hold_after(int fd, const struct npu_session_create *create, const vol
 		printf("query did not give ENODEV\n");
 		failed = 1;
 	}
+	/* those who wait are woken first, then mappings change */
+	while (slab[0] && tries++ < 1000)
+		poll(NULL, 0, 5);
 	for (size_t at = 0; at < NPU_SLAB_SIZE; at += 4096)
 		sum += (unsigned char)slab[at];
 	if (sum) {

@@ -181,15 +181,19 @@ result() {
 	*) errors=$((errors + 1)) ;;
 	esac
 	[ "$4" -gt 0 ] || checks=$((checks + 1))
-	printf '%-8s %-16s %6d ms  %s\n' "${status/absent/ABSENT}" "$name" "$3" "${what[$name]}" >&2
+	printf '%-8s %-16s %6d ms  %s\n' "${status/absent/ABSENT}" "$name" "$3" "${what[$name]:-}" >&2
 	step=
 }
 
+# A read that runs out of time has taken part of a line.
+part=
 while [ -z "$ended" ]; do
 	if ! IFS= read -r -t 1 line <&"$ctl_out"; then
+		part+=$line
 		gone "$guard" || continue
 		IFS= read -r -t 0.1 line <&"$ctl_out" || break
 	fi
+	line=$part$line part=
 	line=${line%$'\r'}
 	printf '%s\n' "$line" >>"$logs/control"
 	# shellcheck disable=SC2086
@@ -224,7 +228,7 @@ for name in "${names[@]}"; do
 	none) word="NO RESULT" ;;
 	*) word=FAIL ;;
 	esac
-	printf '%-18s %-14s %6d ms  %s\n' "$name" "$word" "${ms_of[$name]:-0}" "${what[$name]}"
+	printf '%-18s %-14s %6d ms  %s\n' "$name" "$word" "${ms_of[$name]:-0}" "${what[$name]:-}"
 done
 printf '%-18s %-14s %6d ms  %s\n' "boot" "" "${boot_ms:-0}" "until the first step"
 printf '%-18s %-14s %6d ms  %s\n' "all" "" "$total_ms" \

@@ -14,6 +14,7 @@ dir=$1 image=$2
 obj=$dir/obj stage=$dir/stage
 kver=$(cat "$image/kver")
 jobs=$(nproc)
+unset MAKEFLAGS MFLAGS MAKELEVEL
 
 # Integration tests that find the npud that runs; run by guest/30-integration.sh.
 tests=(test_api test_api_streams test_api_memory test_api_kernels test_copies test_streams
@@ -38,7 +39,9 @@ if [ ! -e "$obj/Makefile" ]; then
 	(cd "$obj" && run configure.log "$top/configure" --prefix=/usr --sysconfdir=/etc \
 		--localstatedir=/var) || exit 1
 fi
-run "$obj/make.log" make -C "$obj" -j"$jobs" all "${tests[@]}" "${kernels[@]}" || exit 1
+# One after the other: "all" is a make of its own, which would build the libraries a second time.
+run "$obj/make.log" make -C "$obj" -j"$jobs" all || exit 1
+run "$obj/make-tests.log" make -C "$obj" -j"$jobs" "${tests[@]}" "${kernels[@]}" || exit 1
 rm -rf "$stage"
 mkdir -p "$stage/vm/bin" "$stage/vm/guest" "$stage/vm/examples"
 run "$obj/install.log" make -C "$obj" install DESTDIR="$stage" || exit 1
@@ -52,12 +55,10 @@ rm -rf "$stage/usr/share/man" "$stage/usr/include"
 
 # The module. Without it the steps say that it is not there.
 mkdir -p "$stage/usr/lib/modules/$kver/updates"
-# Built in a copy, so that nothing of this kernel's lies beside the sources.
-mkdir -p "$dir/module"
-cp -pru "$top/kdrv" "$dir/module/"
-rm -f "$dir/module/kdrv/npu.ko"
-if run "$dir/kdrv.log" make -C "$image/kdir" M="$dir/module/kdrv" -j"$jobs" modules; then
-	strip --strip-debug -o "$stage/usr/lib/modules/$kver/updates/npu.ko" "$dir/module/kdrv/npu.ko"
+ko=$obj/kdrv/module/kdrv/npu.ko
+rm -f "$ko"
+if run "$dir/kdrv.log" make -C "$obj" kdrv KDIR="$image/kdir"; then
+	strip --strip-debug -o "$stage/usr/lib/modules/$kver/updates/npu.ko" "$ko"
 fi
 
 # What the clients of the test run: programs, as libtool's wrappers hide them, and their kernels.
@@ -77,16 +78,20 @@ cp "$here/guest/npud-front" "$stage$obj/npud"
 ln -s "$obj" "$stage/vm/obj"
 
 # Our own programs.
-for name in fuzz_ioctl npu_call figures make_fw; do
+for name in fuzz_ioctl npu_call figures; do
 	gcc -std=gnu17 -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -I"$top" \
 		-o "$stage/vm/bin/$name" "$here/$name.c" || exit 1
 done
 
 mkdir -p "$stage/usr/lib/firmware/npu"
-"$stage/vm/bin/make_fw" "$stage/usr/lib/firmware/npu/npu-fw.bin"
+cp "$obj/sim/npu-fw.bin" "$stage/usr/lib/firmware/npu/"
+cp "$(program ./mkfw)" "$stage/vm/bin/"
 cp "$here"/guest/* "$stage/vm/guest/"
 install -D -m 644 "$here/users.conf" "$stage/usr/lib/sysusers.d/npu-vm.conf"
 install -D -m 644 "$here/npu-vm.service" "$stage/etc/systemd/system/npu-vm.service"
+# Where the tests were built may lie below /tmp, which Debian empties at boot.
+mkdir -p "$stage/etc/tmpfiles.d"
+echo 'd /tmp 1777 root root -' >"$stage/etc/tmpfiles.d/tmp.conf"
 mkdir -p "$stage/etc/systemd/system/multi-user.target.wants"
 ln -s ../npu-vm.service "$stage/etc/systemd/system/multi-user.target.wants/npu-vm.service"
 # Whatever else somebody wants to try in there.

@@ -2,11 +2,19 @@
 # what: the integration tests on the card, as a user of group npu
 # limit: 240
 need_npud
-# Left out: tests that kill npud, or that look into the npu-sim that they have started.
+# The same programs as for npu-sim, led to the system's npud. What cannot hold here is named: the
+# test, and the check in it that fails.
 declare -A leave_out=(
-	[test_sharing]='a_second_npud_is_refused_by_name'
+	# looks whether the device is a simulator
+	[test_api]='facts_of_the_device:0: Assertion .is_virtual == 1'
+	# keeps mappings of memory files, of which a card has none; what it is about is in 60-unplug
+	[test_isolation]='(memory_of_one_client_never_reaches_another|hidden_memory_is_not_mapped_by_clients):0: Assertion .client_hear'
+	# start an npud, or look at the npu-sim below it
+	[test_sharing]='a_second_npud_is_refused_by_name|a_killed_client_leaves_nothing'
 )
-export CK_DEFAULT_TIMEOUT=60 CK_VERBOSITY=normal TMPDIR=/tmp
+# They count devices, and expect one.
+export ASCEND_RT_VISIBLE_DEVICES=0
+export CK_DEFAULT_TIMEOUT=40 CK_VERBOSITY=normal TMPDIR=/tmp
 for program in "$OBJ"/test_*; do
 	name=${program##*/}
 	log=/vm/log/$name.txt
@@ -17,9 +25,9 @@ for program in "$OBJ"/test_*; do
 	echo "$name: ${line:-no closing line}, $(($(now_ms) - begin)) ms"
 	if [ "$status" -eq 0 ] && [ -n "$line" ]; then
 		ok "$name"
-	elif [ -n "${leave_out[$name]:-}" ] &&
+	elif [ -n "$line" ] && [ -n "${leave_out[$name]:-}" ] &&
 		! grep -E ':[EF]:' "$log" | grep -Evq "${leave_out[$name]}"; then
-		ok "$name, but for ${leave_out[$name]}, which needs an npud of its own"
+		ok "$name, but for $(grep -Ec ':[EF]:' "$log") that want npu-sim"
 	else
 		fail "$name (status $status)"
 		tail -n 20 "$log" | cut -c1-300

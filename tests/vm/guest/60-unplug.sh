@@ -6,12 +6,13 @@ need_npud
 unplug() {
 	local n=$1 bus
 	bus=$(card_of "$n")
-	check "host takes card $n away" host unplug "$n"
+	host_n=$(host_of "$n")
+	check "host takes card $n away" host unplug "$host_n"
 	check "it has left the bus" wait_for 15 missing "/sys/bus/pci/devices/$bus"
 	check "its node is gone" wait_for 5 missing "/dev/npu$n"
 }
 plug() {
-	check "host plugs card $1 in" host plug "$1"
+	check "host plugs card $1 in" host plug "$host_n"
 	check "it is there again" wait_for 20 test -c "/dev/npu$1"
 	udevadm settle -t 5
 	check "it answers" npu_call "/dev/npu$1" query

@@ -33,18 +33,21 @@ check "and works" wait_for 20 works
 # Its firmware dies: the watchdog sees it and resets.
 second=$(boot_id)
 at_work
-udevadm monitor --kernel --property --subsystem-match=npu --subsystem-match=pci >/vm/run/uevents 2>&1 &
+stdbuf -oL udevadm monitor --kernel --property --subsystem-match=npu --subsystem-match=pci >/vm/run/uevents 2>&1 &
 monitor=$!
-dmesg -C
+check "udevadm listens" wait_for 10 grep -q kernel /vm/run/uevents
+kernel_mark
 check "firmware death" npu_call /dev/npu0 inject 5
 ended_with_error "$victim"
 other_boot() { [ -n "$(boot_id)" ] && [ "$(boot_id)" != "$second" ]; }
 check "the device comes back by itself" wait_for 20 other_boot
 check "and works" wait_for 20 works
+wedged() { grep -q '^WEDGED=' /vm/run/uevents; }
+wait_for 5 wedged
 kill "$monitor"
 check_says "a uevent says WEDGED" '^WEDGED=' /vm/run/uevents
 check "the state was dumped" test -n "$(ls /sys/class/devcoredump 2>/dev/null)"
-dmesg | grep npu | tail -n 8
+kernel_since | grep npu
 check "device 1 has not noticed" npu_call /dev/npu1 query
 
 # debugfs answers.

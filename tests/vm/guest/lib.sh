@@ -96,25 +96,41 @@ as() {
 	setpriv --reuid "$user" --regid "$user" --init-groups --no-new-privs -- "$@"
 }
 
+# What the kernel has said since the last mark.
+kernel_mark() { echo "npu-vm: mark" >/dev/kmsg; }
+kernel_since() { dmesg | awk '/npu-vm: mark/ { text = ""; next } { text = text $0 "\n" } END { printf "%s", text }'; }
+
 # Process ids of programs of that name.
 running() {
 	local comm
+	local name pid
 	for comm in /proc/[0-9]*/comm; do
-		[ "$(cat "$comm" 2>/dev/null)" != "$1" ] || basename "${comm%/comm}"
-	done
+		read -r name 2>/dev/null <"$comm" || continue
+		pid=${comm%/comm}
+		[ "$name" != "$1" ] || echo "${pid##*/}"
+	done 2>/dev/null
 }
 
 # Which cards are on the bus, one address a line.
 cards() {
-	local dev
+	local dev vendor device
 	for dev in /sys/bus/pci/devices/*; do
-		[ "$(cat "$dev/vendor"),$(cat "$dev/device")" != 0x1af4,0x1110 ] || basename "$dev"
+		read -r vendor <"$dev/vendor" && read -r device <"$dev/device" || continue
+		[ "$vendor,$device" != 0x1af4,0x1110 ] || echo "${dev##*/}"
 	done
 }
 count_cards() { cards | wc -l; }
 
 # The card under /dev/npuN, and back.
 card_of() { basename "$(readlink -f "/sys/class/npu/npu$1/device")"; }
+
+# The number that the host gave to the card under /dev/npuN: it sits behind root port N, on bus N + 1.
+host_of() {
+	local card
+	card=$(card_of "$1")
+	card=${card#*:}
+	echo $((16#${card%%:*} - 1))
+}
 
 have_module() { [ -d /sys/module/npu ]; }
 loaded() { have_module && [ -c /dev/npu-ctl0 ] && [ -c /dev/npu0 ] && [ -c /dev/npu1 ]; }
@@ -149,5 +165,8 @@ need_npud() {
 }
 
 # All clients are gone, and so is npud: nothing should use the module now.
-module_users() { cat /sys/module/npu/refcnt 2>/dev/null || echo 0; }
-unused() { [ "$(module_users)" = 0 ]; }
+unused() {
+	local count=0
+	[ ! -e /sys/module/npu/refcnt ] || read -r count </sys/module/npu/refcnt
+	[ "$count" = 0 ]
+}
