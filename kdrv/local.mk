@@ -32,7 +32,7 @@ noinst_HEADERS += kdrv/uapi/npu.h kdrv/uapi/npu_queue.h
 # make kdrv [KDIR=headers of a kernel] [W=1] [C=2]: kdrv/module/kdrv/npu.ko in the build tree. The
 # sources are copied there, since the kernel's build writes beside them.
 # make kdrv-dkms DESTDIR=: what dkms wants, in /usr/src/npu-VERSION.
-KDRV_SOURCES = \
+KDRV_FILES = \
 	kdrv/Kbuild \
 	kdrv/npu_admin.c \
 	kdrv/npu_admin_cq.c \
@@ -53,9 +53,9 @@ KDRV_SOURCES = \
 	kdrv/npu_trace.h \
 	kdrv/npu_view.c \
 	kdrv/npu_watch.c
-EXTRA_DIST += $(KDRV_SOURCES) kdrv/README.md kdrv/HARDWARE.md kdrv/dkms.conf.in
+EXTRA_DIST += $(KDRV_FILES) kdrv/README.md kdrv/HARDWARE.md kdrv/dkms.conf.in
 
-KDRV_COPY = $(KDRV_SOURCES) $(libnpu_core_la_SOURCES) kdrv/uapi/npu.h kdrv/uapi/npu_queue.h \
+KDRV_COPY = $(KDRV_FILES) $(libnpu_core_la_SOURCES) kdrv/uapi/npu.h kdrv/uapi/npu_queue.h \
 	kdrv/uapi/npu_hw.h
 # The running kernel's headers, else the newest that are installed.
 KDIR = $(shell for d in /lib/modules/$$(uname -r)/build \
