@@ -125,7 +125,7 @@ static void right_memory(const struct node *node, unsigned long request)
 	case NPU_IOCTL_MEM_ALLOC: {
 		AS(npu_mem_alloc);
 		c->kind = 1 + below(3);
-		c->bytes = 1 + below(300000);
+		c->bytes = 1 + below(140000);
 		c->head.flags = below(4) ? 0 : 1u << below(4);
 		break;
 	}
