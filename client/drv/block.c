@@ -6,7 +6,9 @@
 #include "client/drv/block.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -73,6 +75,28 @@ static int block_check(const struct drv_memory *memory, size_t bytes)
 	return 0;
 }
 
+/* When this process gave memory back last, ns. */
+static _Atomic uint64_t freed_at;
+#define FREED_NS 1000000000ull
+
+/*
+ * Device memory that was freed is erased before it is to be had again. A process that frees and
+ * allocates at once can be ahead of that, so one that has just freed waits before it is told that
+ * there is none.
+ */
+static int block_ask(struct drv_space *space, size_t bytes, uint32_t kind, uint32_t flags,
+		     struct drv_memory *ret_memory)
+{
+	for (;;) {
+		int r = drv_call_mem_alloc(space->device, bytes, kind, flags, ret_memory);
+
+		if (r != -ENOSPC || kind != DRV_MEM_DEVICE ||
+		    drv_now_ns() - atomic_load(&freed_at) > FREED_NS)
+			return r;
+		poll(NULL, 0, 2);
+	}
+}
+
 int drv_block_new(struct drv_space *space, size_t bytes, uint32_t kind, uint32_t flags,
 		  struct drv_block **ret_block)
 {
@@ -83,7 +107,7 @@ int drv_block_new(struct drv_space *space, size_t bytes, uint32_t kind, uint32_t
 
 	if (!block)
 		return drv_fail(-ENOMEM, "out of host memory");
-	r = drv_call_mem_alloc(space->device, bytes, kind, flags, &memory);
+	r = block_ask(space, bytes, kind, flags, &memory);
 	if (r) {
 		free(block);
 		return r;
@@ -187,8 +211,10 @@ bool drv_block_retire(struct drv_block *block)
 	if (!block_hide(block))
 		return false;
 	/* When npud is gone the memory goes with the process's objects there. */
-	if (!drv_call_mem_free(block->mem, &generation))
+	if (!drv_call_mem_free(block->mem, &generation)) {
 		drv_space_raise(block->space, generation);
+		atomic_store(&freed_at, drv_now_ns());
+	}
 	drv_block_put(block);
 	return true;
 }

@@ -160,6 +160,35 @@ START_TEST(a_hanging_kernel_ends_by_its_limit)
 }
 END_TEST
 
+/* 20 GiB in turn on a device of 1 GiB: what was freed is there again, and full is full. */
+static void churn_main(int in, int out)
+{
+	struct client c;
+	void *p, *q;
+
+	(void)in;
+	(void)out;
+	client_begin(&c);
+	for (unsigned i = 0; i < 200; i++) {
+		OK(aclrtMalloc(&p, 100 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));
+		OK(aclrtFree(p));
+	}
+	OK(aclrtMalloc(&p, 600 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));
+	THAT(aclrtMalloc(&q, 600 * MIB, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_ERROR_RT_MEMORY_ALLOCATION);
+	OK(aclrtFree(p));
+	OK(aclrtMalloc(&q, 600 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));
+	OK(aclrtFree(q));
+	client_end(&c);
+}
+
+START_TEST(freed_memory_is_there_again)
+{
+	int in, out;
+
+	client_assert_ok(client_start(churn_main, &in, &out));
+}
+END_TEST
+
 START_TEST(a_second_npud_is_refused_by_name)
 {
 	char command[512], line[512] = "", want[32];
@@ -192,6 +221,7 @@ int main(void)
 	tcase_add_test(t, a_faulting_client_hurts_nobody);
 	tcase_add_test(t, a_killed_client_leaves_nothing);
 	tcase_add_test(t, a_hanging_kernel_ends_by_its_limit);
+	tcase_add_test(t, freed_memory_is_there_again);
 	tcase_add_test(t, a_second_npud_is_refused_by_name);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
