@@ -8,6 +8,10 @@ dist_systemdsystemunit_DATA = systemd/npud.socket
 dist_sysusers_DATA = systemd/sysusers.d/npud.conf
 dist_tmpfiles_DATA = systemd/tmpfiles.d/npud.conf
 
+# udev reads this below /usr and /usr/local.
+udevrulesdir = $(prefix)/lib/udev/rules.d
+dist_udevrules_DATA = systemd/60-npud.rules
+
 # Who may be npud on the system bus and who may talk to it; what polkit asks before Reset and Drain.
 dbuspolicydir = $(datadir)/dbus-1/system.d
 dist_dbuspolicy_DATA = systemd/org.npud.conf

@@ -285,6 +285,15 @@ int drv_wait_host_call(struct drv_waitroom *room, bool (*ready)(void *arg), void
 	return sleep_until(room, &wait, deadline_ns);
 }
 
+bool drv_waitroom_check(struct drv_waitroom *room)
+{
+	struct pollfd life = { .fd = room->life };
+
+	if (poll(&life, 1, 0) == 1 && (life.revents & (POLLHUP | POLLERR | POLLNVAL)))
+		atomic_store(&room->lost, true);
+	return atomic_load(&room->lost);
+}
+
 void drv_waitroom_wake(struct drv_waitroom *room)
 {
 	static const uint64_t one = 1;

@@ -53,6 +53,9 @@ int drv_wait_ring(struct drv_waitroom *room, struct drv_ring *ring, uint64_t tar
 int drv_wait_host_call(struct drv_waitroom *room, bool (*ready)(void *arg), void *arg,
 		       uint64_t deadline_ns);
 
+/* Looks at the life fd itself; returns whether the device is lost. A system call: not on a hot path. */
+bool drv_waitroom_check(struct drv_waitroom *room);
+
 /* Makes every sleeper look again: after a ring died, or what ready() looks at changed. */
 void drv_waitroom_wake(struct drv_waitroom *room);
 

@@ -96,6 +96,9 @@ int rt_fault_sticky(struct rt_stream *stream)
 			       __ATOMIC_ACQUIRE);
 	if (__builtin_expect(!kind, 1))
 		return 0;
+	/* The slab of a device that has just gone is blank or stale: ask before it is believed. */
+	if (drv_waitroom_check(&stream->space->waitroom))
+		return rt_error_lost(stream->space, (uint32_t)stream->device->id);
 	return rt_error(
 		rt_fault_code(kind, NPU_OP_KERNEL), "EZ9999",
 		"code %d, layer device %d: %s; the "
